@@ -1,0 +1,58 @@
+# The front door. Every target sets up what it needs; a second run starts at once.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.7
+export UV_PROJECT_ENVIRONMENT := $(VENV)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup crawl serve test test-unit test-integration check format bench schema
+
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z%-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.ready ## Install everything into .venv (other targets do this by themselves)
+
+$(BIN)/uv:
+	@$(PYTHON) -c 'import sys; sys.exit("Trapline needs Python 3.11 or newer; this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -m venv $(VENV) || { echo "This Python cannot make virtual environments: install its venv package (python3-venv on Debian)."; exit 1; }
+	@$(BIN)/pip install --quiet uv==$(UV_VERSION)
+
+$(VENV)/.ready: pyproject.toml uv.lock | $(BIN)/uv
+	@$(BIN)/uv sync --frozen --inexact --quiet
+	@touch $@
+
+$(VENV)/.ready-bench: $(VENV)/.ready
+	@$(BIN)/uv sync --frozen --inexact --quiet --group bench --group train
+	@touch $@
+
+crawl: setup ## Crawl URL=… (without URL: the bundled demo site)
+	@$(BIN)/python -m tests.site.demo $(URL)
+
+serve: setup ## Start the API, the workers and the embedded Postgres on 127.0.0.1:3002
+	@$(BIN)/trapline serve
+
+test: check test-integration ## Run everything that CI runs
+
+test-unit: setup ## Run the tests that need no server
+	@$(BIN)/pytest tests/unit -n auto -q
+
+test-integration: setup ## Run the tests against real servers
+	@$(BIN)/pytest tests/integration tests/conformance tests/e2e tests/chaos -n auto -q
+
+check: setup ## Format, lint, types, imports, generated code, unit tests; under a minute
+	@$(BIN)/ruff format --check --quiet . || { echo "Run 'make format'."; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(MAKE) --no-print-directory test-unit
+
+format: setup ## Rewrite the code in the one format
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --fix --quiet .
+
+bench: $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/__init__.py,$(wildcard benchmarks/[a-z]*.py))) ## Run every benchmark
+
+bench-%: $(VENV)/.ready-bench ## Run one benchmark; the last line is JSON
+	@$(BIN)/python -m benchmarks.$*

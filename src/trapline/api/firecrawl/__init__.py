@@ -1,0 +1,1 @@
+"""The Firecrawl v1 and v2 wire formats, translated at the edge."""

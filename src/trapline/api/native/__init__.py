@@ -1,0 +1,1 @@
+"""Our own API under /api, plus /health and /metrics."""

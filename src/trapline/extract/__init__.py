@@ -1,0 +1,5 @@
+"""Bytes in, Document out: main content, markdown, metadata, links.
+
+In: a body, its content type and its URL. Out: a Document, always the same for the same bytes.
+Owns no table and knows no database, clock, client or settings.
+"""

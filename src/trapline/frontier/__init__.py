@@ -1,0 +1,5 @@
+"""Which URL may be fetched, and when: canonical form, scope, robots, sitemaps, politeness.
+
+In: links and the job's scope. Out: decisions and URL rows.
+Owns the schema `frontier`: host, url, robots, candidate.
+"""

@@ -1,0 +1,5 @@
+"""Sources, chunks, embeddings, the keyword index, search.
+
+In: Documents and files. Out: ranked passages with the reason for their rank.
+Owns the schema `knowledge`: application, source, chunk, posting, embedding.
+"""

@@ -1,0 +1,65 @@
+"""Structured logs: one line per event, for people on a terminal, as JSON elsewhere.
+
+A trace id bound with `bind_trace` is in every line that the same task of asyncio writes.
+"""
+
+import logging
+import sys
+from uuid import UUID
+
+import structlog
+from structlog.contextvars import bind_contextvars, merge_contextvars
+from structlog.typing import FilteringBoundLogger, Processor
+
+from trapline.settings import Settings
+
+get_logger = structlog.stdlib.get_logger
+
+
+def bind_trace(trace_id: UUID) -> None:
+    """Give every later log line of this context the trace id."""
+    bind_contextvars(trace_id=str(trace_id))
+
+
+def configure(settings: Settings) -> None:
+    """Send our own lines and those of libraries through one formatter to stderr."""
+    shared: list[Processor] = [
+        merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+    ]
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                *_renderer(settings),
+            ],
+        )
+    )
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    logging.basicConfig(handlers=[handler], level=level, force=True)
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+
+
+def _renderer(settings: Settings) -> list[Processor]:
+    console = settings.log_format == "console" or (
+        settings.log_format == "auto" and sys.stderr.isatty()
+    )
+    if console:
+        return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    return [
+        structlog.processors.dict_tracebacks,
+        structlog.processors.JSONRenderer(ensure_ascii=False),
+    ]
+
+
+__all__ = ["FilteringBoundLogger", "bind_trace", "configure", "get_logger"]

@@ -1,0 +1,177 @@
+"""One Settings object; the only reader of the environment.
+
+Every field is documented in docs/settings.md, and a test compares the two.
+"""
+
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+import platformdirs
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from trapline.errors import SettingsError
+
+
+def _split(value: Any) -> Any:
+    """Lists are comma-separated in the environment, not JSON."""
+    return (
+        [part.strip() for part in value.split(",") if part.strip()]
+        if isinstance(value, str)
+        else value
+    )
+
+
+Network = Annotated[
+    IPv4Network | IPv6Network, BeforeValidator(lambda v: ip_network(v, strict=False))
+]
+
+
+class Settings(BaseSettings):
+    """How this process runs. Frozen: a change needs a restart."""
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        env_prefix="TRAPLINE_",
+        env_ignore_empty=True,
+        extra="ignore",
+        populate_by_name=True,
+    )
+
+    # Where things are
+    home: Path = Field(
+        default_factory=lambda: Path(platformdirs.user_data_dir("trapline", appauthor=False)),
+        description="Directory of the embedded PostgreSQL and of local files.",
+    )
+    database_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("DATABASE_URL", "database_url"),
+        description="An external PostgreSQL 15 or newer. Without it Trapline runs its own.",
+    )
+    db_host: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("DB_HOST", "db_host"),
+        description="Host of an external PostgreSQL, when there is no DATABASE_URL.",
+    )
+    db_port: int = Field(
+        default=5432,
+        ge=1,
+        le=65535,
+        validation_alias=AliasChoices("DB_PORT", "db_port"),
+        description="Its port.",
+    )
+    db_user: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("DB_USER", "db_user"),
+        description="Its user.",
+    )
+    db_password: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("DB_PASSWORD", "db_password"),
+        description="Its password.",
+    )
+    db_name: str = Field(
+        default="trapline",
+        validation_alias=AliasChoices("DB_NAME", "db_name"),
+        description="Its database.",
+    )
+    db_sslmode: Literal["disable", "allow", "prefer", "require", "verify-ca", "verify-full"] = (
+        Field(
+            default="prefer",
+            validation_alias=AliasChoices("DB_SSLMODE", "db_sslmode"),
+            description="How its connection is encrypted.",
+        )
+    )
+    redis_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("REDIS_URL", "redis_url"),
+        description="Redis or Valkey for short-lived shared state. Without it PostgreSQL holds that too.",
+    )
+
+    # Connections
+    pool_size: int = Field(
+        default=12,
+        ge=2,
+        le=1000,
+        description="Most connections that one process opens, over both of its pools.",
+    )
+    connection_max_age: float = Field(
+        default=300.0, gt=0, description="Seconds after which a pooled connection is replaced."
+    )
+    connection_max_idle: float = Field(
+        default=120.0, gt=0, description="Seconds after which an idle pooled connection is closed."
+    )
+    statement_timeout: float = Field(
+        default=60.0, gt=0, description="Seconds that a statement may take."
+    )
+    idle_in_transaction_timeout: float = Field(
+        default=30.0, gt=0, description="Seconds that an open transaction may sit idle."
+    )
+    maintenance_timeout: float = Field(
+        default=3600.0,
+        gt=0,
+        description="Seconds that a statement of a migration, an index build or an audit may take.",
+    )
+
+    # Server
+    host: str = Field(default="127.0.0.1", description="Address that `trapline serve` binds.")
+    port: int = Field(default=3002, ge=0, le=65535, description="Port that `trapline serve` binds.")
+    admin_key: SecretStr | None = Field(
+        default=None,
+        description="Key for the administrative endpoints; without it they do not exist.",
+    )
+
+    # Network safety
+    allow_nets: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_split)] = Field(
+        default=(),
+        description="Comma-separated address ranges that may be fetched although they are private.",
+    )
+    resolve: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+        default=(),
+        description="Comma-separated host:port:address, as curl's --resolve, to pin names.",
+    )
+
+    # Logs
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="The least severe log line that is written."
+    )
+    log_format: Literal["auto", "console", "json"] = Field(
+        default="auto", description="auto: console on a terminal, JSON elsewhere."
+    )
+
+    @classmethod
+    def load(cls) -> "Settings":
+        """Read the environment; a wrong value is named together with its variable."""
+        try:
+            return cls()
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = cls.variable(str(first["loc"][0])) if first["loc"] else "the environment"
+            raise SettingsError(f"{name}: {first['msg']}") from None
+
+    @classmethod
+    def variable(cls, field: str) -> str:
+        """Return the environment variable that sets a field."""
+        if field not in cls.model_fields:
+            return field
+        alias = cls.model_fields[field].validation_alias
+        if isinstance(alias, AliasChoices):
+            return str(alias.choices[0])
+        return f"TRAPLINE_{field.upper()}"
+
+    def external_dsn(self) -> str | None:
+        """Return the URL of the external PostgreSQL, or None when Trapline runs its own."""
+        if self.database_url is not None:
+            return self.database_url.get_secret_value()
+        if self.db_host is None:
+            return None
+        user = quote(self.db_user or "", safe="")
+        if self.db_password is not None:
+            user += ":" + quote(self.db_password.get_secret_value(), safe="")
+        credentials = f"{user}@" if user else ""
+        return (
+            f"postgresql://{credentials}{self.db_host}:{self.db_port}/{quote(self.db_name, safe='')}"
+            f"?sslmode={self.db_sslmode}"
+        )
