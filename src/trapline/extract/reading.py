@@ -1,0 +1,91 @@
+"""A page as the model reads it: blocks with all that is known of them, before any is chosen."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import turbohtml
+
+from trapline.extract.blocks import Blocks, read_blocks
+from trapline.extract.features import (
+    STOPS,
+    Columns,
+    Layout,
+    Totals,
+    block_columns,
+    page_vector,
+    read_layout,
+    text_counts,
+)
+from trapline.extract.hints import hidden_elements, read_echoes, read_hints
+from trapline.extract.outline import Floats, Ints, Outline, read_outline
+from trapline.extract.vocabulary import (
+    Names,
+    Sections,
+    Vocabulary,
+    name_columns,
+    read_names,
+    read_sections,
+    text_columns,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    outline: Outline
+    blocks: Blocks
+    layout: Layout
+    names: Names
+    sections: Sections
+    columns: Columns
+    page_names: list[str]
+    page: Floats
+
+    def matrix(self, vocabulary: Vocabulary) -> Floats:
+        """One row of features a block, those of the whole page last."""
+        columns = {**self.columns, **self.word_columns(vocabulary)}
+        own = np.array(list(columns.values()), dtype=np.float32).T
+        whole = np.broadcast_to(self.page, (len(self.blocks), len(self.page)))
+        return np.concatenate((own, whole), axis=1)
+
+    def word_columns(self, vocabulary: Vocabulary) -> Columns:
+        return {
+            **name_columns(
+                self.layout, self.names, vocabulary.names.summaries(self.names.distinct)
+            ),
+            **text_columns(
+                self.blocks,
+                vocabulary.texts.summaries(self.blocks.texts),
+                vocabulary.headings.summaries(self.sections.headings),
+                self.sections,
+            ),
+        }
+
+    def groups(self) -> tuple[Ints, ...]:
+        """Blocks that belong together, in several ways: numbers that agree within a group."""
+        layout, parent = self.layout, self.outline.parent
+        alike = layout.signature[layout.level[0]] * 31 + layout.signature[layout.level[1]]
+        return tuple(
+            np.unique(keys, return_inverse=True)[1]
+            for keys in (
+                alike,
+                parent[layout.records],
+                layout.records,
+                layout.level[2],
+                self.sections.of_block,
+            )
+        )
+
+
+def read_page(tree: turbohtml.Document, url: str) -> Reading:
+    outline = read_outline(tree)
+    blocks = read_blocks(outline)
+    names = read_names(outline, tree)
+    layout = read_layout(outline, blocks, names.classes)
+    counts = text_counts(blocks.texts)
+    totals = Totals(layout, counts[:, STOPS])
+    hidden = outline.flagged(hidden_elements(tree))
+    columns = block_columns(layout, totals, counts, hidden, read_echoes(tree))
+    page_names, page = page_vector(layout, totals, read_hints(tree, url))
+    return Reading(
+        outline, blocks, layout, names, read_sections(layout), columns, page_names, page
+    )
