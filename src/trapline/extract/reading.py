@@ -60,19 +60,16 @@ class Reading:
             ),
         }
 
-    def groups(self) -> tuple[Ints, ...]:
-        """Blocks that belong together, in several ways: numbers that agree within a group."""
+    def group_keys(self) -> tuple[Ints, ...]:
+        """Which blocks belong together, in several ways: keys that agree within a group."""
         layout, parent = self.layout, self.outline.parent
         alike = layout.signature[layout.level[0]] * 31 + layout.signature[layout.level[1]]
-        return tuple(
-            np.unique(keys, return_inverse=True)[1]
-            for keys in (
-                alike,
-                parent[layout.records],
-                layout.records,
-                layout.level[2],
-                self.sections.of_block,
-            )
+        return (
+            alike,
+            parent[layout.records],
+            layout.records,
+            layout.level[2],
+            self.sections.of_block,
         )
 
 

@@ -1,0 +1,179 @@
+"""The learned part: how likely each block of a page is main content, and what type the page has.
+
+A small network, evaluated with numpy. Its first layer looks at each block alone; the second also
+sees the mean of the first over the groups that a block belongs to (its page, its like, its list,
+its record, its container, its section, its neighbours), so that cards of a grid or posts of a
+thread are kept or dropped together. Several networks that were trained apart are averaged.
+"""
+
+import io
+import zlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from trapline.extract.outline import Floats, Ints
+from trapline.extract.reading import Reading
+from trapline.extract.vocabulary import Scores, Vocabulary
+from trapline.model import PageType
+
+MODEL: Final = "model.npz"
+_BOUND: Final = 4.0
+_WINDOW: Final = 2
+_SCORE_STEP: Final = 0.05
+TYPES: Final = (
+    PageType.ARTICLE,
+    PageType.COLLECTION,
+    PageType.DOCUMENTATION,
+    PageType.FORUM,
+    PageType.LISTING,
+    PageType.PRODUCT,
+    PageType.SERVICE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A partition of the blocks: their order by group, where groups start, and each one's group."""
+
+    order: Ints
+    starts: Ints
+    of_block: Ints
+
+    @classmethod
+    def of(cls, keys: npt.NDArray[Any]) -> "Group":
+        order = np.argsort(keys, kind="stable")
+        arranged = keys[order]
+        first = np.ones(len(keys), dtype=np.bool_)
+        first[1:] = arranged[1:] != arranged[:-1]
+        of_block = np.empty(len(keys), dtype=np.intp)
+        of_block[order] = np.cumsum(first) - 1
+        return cls(order, np.flatnonzero(first), of_block)
+
+    def means(self, values: Floats, weights: Floats) -> Floats:
+        """The weighted mean of each block's group."""
+        sums = np.add.reduceat((values * weights[:, None])[self.order], self.starts)
+        return (sums / np.add.reduceat(weights[self.order], self.starts)[:, None])[self.of_block]
+
+
+def neighbour_means(values: Floats) -> Floats:
+    """The mean over a block and the blocks up to two places from it."""
+    running = np.concatenate((np.zeros((1, values.shape[1]), np.float32), np.cumsum(values, axis=0)))
+    place = np.arange(len(values))
+    upper = np.minimum(place + _WINDOW + 1, len(values))
+    lower = np.maximum(place - _WINDOW, 0)
+    return (running[upper] - running[lower]) / (upper - lower)[:, None].astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    alone: Floats
+    alone_bias: Floats
+    shared: Floats
+    together: Floats
+    together_bias: Floats
+    out: Floats
+    out_bias: Floats
+
+    def logits(self, matrix: Floats, groups: tuple[Group, ...], weights: Floats) -> Floats:
+        alone = np.maximum(matrix @ self.alone + self.alone_bias, 0)
+        shared = alone @ self.shared
+        whole = (shared * weights[:, None]).sum(axis=0) / weights.sum()
+        context = [group.means(shared, weights) for group in groups]
+        seen = [
+            alone,
+            np.broadcast_to(whole, shared.shape),
+            *context,
+            neighbour_means(shared),
+        ]
+        together = np.concatenate(seen, axis=1) @ self.together + self.together_bias
+        result: Floats = (np.maximum(together, 0) @ self.out)[:, 0] + self.out_bias[0]
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    vocabulary: Vocabulary
+    columns: tuple[str, ...]
+    mean: Floats
+    scale: Floats
+    networks: tuple[Network, ...]
+    type_weights: tuple[Floats, ...]
+
+    def scores(self, reading: Reading) -> Floats:
+        """For each block how likely it is main content."""
+        matrix = self.normal(reading.matrix(self.vocabulary))
+        weights = np.sqrt(reading.blocks.words).astype(np.float32)
+        groups = tuple(map(Group.of, reading.group_keys()))
+        logits = [network.logits(matrix, groups, weights) for network in self.networks]
+        return np.asarray(1 / (1 + np.exp(-np.mean(logits, axis=0))), dtype=np.float32)
+
+    def normal(self, matrix: Floats) -> Floats:
+        return np.clip((matrix - self.mean) * self.scale, -_BOUND, _BOUND)
+
+    def page_type(self, reading: Reading) -> PageType:
+        size = len(reading.page)
+        page = np.clip((reading.page - self.mean[-size:]) * self.scale[-size:], -_BOUND, _BOUND)
+        hidden, hidden_bias, out, out_bias = self.type_weights
+        odds = np.maximum(page @ hidden + hidden_bias, 0) @ out + out_bias
+        return TYPES[int(np.argmax(odds))]
+
+
+@cache
+def shipped_scorer() -> Scorer:
+    """The model that comes with the package."""
+    return load_scorer(files("trapline.extract").joinpath(MODEL).read_bytes())
+
+
+def load_scorer(data: bytes) -> Scorer:
+    with np.load(io.BytesIO(data)) as arrays:
+        networks = tuple(
+            Network(*(arrays[f"net{number}_{part}"].astype(np.float32) for part in range(7)))
+            for number in range(int(arrays["networks"]))
+        )
+        return Scorer(
+            vocabulary=Vocabulary.of(
+                *(unpack_scores(arrays[name].tobytes()) for name in ("names", "texts", "headings"))
+            ),
+            columns=tuple(arrays["columns"].tobytes().decode().split("\n")),
+            mean=arrays["mean"],
+            scale=arrays["scale"],
+            networks=networks,
+            type_weights=tuple(arrays[f"type_{part}"] for part in range(4)),
+        )
+
+
+def dump_scorer(scorer: Scorer) -> bytes:
+    """The model as one small file; weights at half precision, scores in steps of 0.05."""
+    arrays: dict[str, Any] = {"mean": scorer.mean, "scale": scorer.scale}
+    arrays["networks"] = np.int64(len(scorer.networks))
+    for number, network in enumerate(scorer.networks):
+        parts = (
+            network.alone, network.alone_bias, network.shared, network.together,
+            network.together_bias, network.out, network.out_bias,
+        )  # fmt: skip
+        arrays |= {f"net{number}_{n}": part.astype(np.float16) for n, part in enumerate(parts)}
+    arrays |= {f"type_{number}": part for number, part in enumerate(scorer.type_weights)}
+    lexicons = (scorer.vocabulary.names, scorer.vocabulary.texts, scorer.vocabulary.headings)
+    for name, lexicon in zip(("names", "texts", "headings"), lexicons, strict=True):
+        arrays[name] = np.frombuffer(pack_scores(lexicon.scores), dtype=np.uint8)
+    arrays["columns"] = np.frombuffer("\n".join(scorer.columns).encode(), dtype=np.uint8)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def pack_scores(scores: Scores) -> bytes:
+    kept = {word: round(score / _SCORE_STEP) for word, score in sorted(scores.items())}
+    lines = (f"{word}\t{steps}" for word, steps in kept.items() if steps)
+    return zlib.compress("\n".join(lines).encode(), 9)
+
+
+def unpack_scores(data: bytes) -> Scores:
+    text = zlib.decompress(data).decode()
+    lines = (line.rpartition("\t") for line in text.split("\n") if line)
+    return {word: int(steps) * _SCORE_STEP for word, _, steps in lines}
