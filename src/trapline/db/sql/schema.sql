@@ -1,0 +1,3 @@
+-- The whole schema, made by `make sql` from migrations/ and functions/: not edited.
+
+
