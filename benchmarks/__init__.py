@@ -6,9 +6,7 @@ from importlib.metadata import version
 from platform import python_version
 
 
-def report(
-    title: str, rows: Sequence[Mapping[str, object]], figures: Mapping[str, object]
-) -> None:
+def report(title: str, rows: Sequence[Mapping[str, object]], figures: Mapping[str, object]) -> None:
     """Print a table for people and, as the last line, the figures as one JSON object."""
     columns = list(rows[0]) if rows else []
     cells = [columns, *([_cell(row[column]) for column in columns] for row in rows)]

@@ -6,18 +6,22 @@ FastAPI application that does nothing, and a PostgreSQL with its own defaults.
 """
 
 import os
+import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 
 from benchmarks import report, versions
+from trapline.db import embedded
 
 SETTLE_SECONDS = 15
 MEGABYTE = 1 << 20
@@ -64,3 +68,107 @@ def main() -> None:
 
 def _row(what: str, megabytes: float, bare: float) -> dict[str, object]:
     return {"what": what, "MB": megabytes, "÷ bare": megabytes / bare}
+
+
+@contextmanager
+def _serving(home: Path) -> Iterator[Callable[[], list[int]]]:
+    """Start `trapline serve` on an empty home; yield a way to list all of its processes."""
+    port = _free_port()
+    environment = {**os.environ, "TRAPLINE_HOME": str(home / "home"), "TRAPLINE_PORT": str(port)}
+    environment.pop("DATABASE_URL", None)
+    command = [str(Path(sys.executable).with_name("trapline")), "serve"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
+        try:
+            _wait_until_healthy(port)
+            time.sleep(SETTLE_SECONDS)
+            yield lambda: [process.pid, *_detached(home / "home")]
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+
+
+def _detached(home: Path) -> list[int]:
+    """Find the watcher and PostgreSQL: detached, but they name the home or descend from who does."""
+    roots = [p for p in psutil.process_iter() if _names(p, home)]
+    return sorted({q.pid for p in roots for q in (p, *p.children(recursive=True))})
+
+
+def _names(process: psutil.Process, home: Path) -> bool:
+    try:
+        places = [*process.cmdline(), process.cwd()]
+    except psutil.Error:
+        return False
+    return process.name() != "trapline" and any(str(home) in place for place in places)
+
+
+@contextmanager
+def _bare_server() -> Iterator[int]:
+    port = _free_port()
+    with subprocess.Popen([sys.executable, "-c", BARE_SERVER % port]) as process:
+        try:
+            _wait_until_healthy(port)
+            time.sleep(1)
+            yield process.pid
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def _bare_postgres(home: Path) -> Iterator[Callable[[], list[int]]]:
+    """Run the same PostgreSQL binaries on their default configuration."""
+    data = home / "bare"
+    data.mkdir()
+    user = _unprivileged(data)
+    subprocess.run(
+        [embedded.binary("initdb"), "-D", data, "-A", "trust"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        user=user,
+    )
+    command = [embedded.binary("postgres"), "-D", data, "-k", data, "-h", ""]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, user=user) as process:
+        try:
+            time.sleep(SETTLE_SECONDS)
+            yield lambda: [process.pid, *(p.pid for p in psutil.Process(process.pid).children())]
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+
+
+def _unprivileged(directory: Path) -> str | None:
+    """PostgreSQL refuses to run as root: give the directory to nobody, and be nobody."""
+    if os.geteuid() != 0:
+        return None
+    shutil.chown(directory, "nobody")
+    directory.parent.chmod(0o755)
+    return "nobody"
+
+
+def _pss(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024 / MEGABYTE
+    return 0.0
+
+
+def _is_postgres(pid: int) -> bool:
+    return psutil.Process(pid).name() == "postgres"
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_healthy(port: int) -> None:
+    for _ in range(600):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit("the server did not become healthy")
+
+
+if __name__ == "__main__":
+    main()

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
+import pytest_asyncio
 
 from trapline.db import pool, tenancy
 from trapline.db.pool import Database
@@ -48,20 +49,24 @@ def server_settings(pytestconfig: pytest.Config) -> Settings:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def server_dsn(server_settings: Settings) -> AsyncIterator[str]:
-    async with pool.server(server_settings) as dsn:
+    """The shared server. What it holds need not survive a power cut; tests of that run their own."""
+    async with pool.server(server_settings) as dsn, pool.owner(dsn, server_settings) as conn:
+        for parameter in ("fsync", "full_page_writes", "synchronous_commit"):
+            await conn.execute(f"ALTER SYSTEM SET {parameter} = off")
+        await conn.execute("SELECT pg_reload_conf()")
         yield dsn
 
 
-@pytest.fixture(scope="session")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def template(server_dsn: str, server_settings: Settings) -> AsyncIterator[str]:
     """The name of this worker's migrated template database."""
     name = f"template_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{uuid4().hex[:8]}"
     async with pool.owner(server_dsn, server_settings) as conn:
         await conn.execute(f"CREATE DATABASE {name}")
         async with pool.owner(on_database(server_dsn, name), server_settings) as fresh:
-            await pool.prepare(fresh, server_settings)
+            await pool.prepare(fresh)
         yield name
         await conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
 

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from trapline.db import schemas, tenancy
-from trapline.db.connection import TENANT, WORKER
+from trapline.db.connection import TENANT, WORKER, OwnConnection
 from trapline.db.pool import Database
 from trapline.errors import Forbidden
 from trapline.model import MemberId, OrganisationId
@@ -44,7 +44,7 @@ class Tenants:
 
 
 @pytest.fixture
-async def owner(dsn: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+async def owner(dsn: str) -> AsyncIterator[OwnConnection]:
     conn = await asyncpg.connect(dsn)
     yield conn
     await conn.close()
@@ -63,7 +63,7 @@ async def tenants(database: Database) -> Tenants:
 
 
 async def test_every_table_of_an_organisation_forces_row_level_security(
-    owner: asyncpg.Connection[asyncpg.Record],
+    owner: OwnConnection,
 ) -> None:
     owned = {tuple(row) for row in await owner.fetch(OWNED, list(schemas.SCHEMAS))}
     assert ("tenancy", "member") in owned
@@ -79,7 +79,7 @@ async def test_every_table_of_an_organisation_forces_row_level_security(
         assert relation["owner"] not in {WORKER, TENANT}
 
 
-async def test_no_schema_is_forgotten(owner: asyncpg.Connection[asyncpg.Record]) -> None:
+async def test_no_schema_is_forgotten(owner: OwnConnection) -> None:
     rows = await owner.fetch(
         "SELECT nspname FROM pg_namespace"
         " WHERE nspname !~ '^pg_' AND nspname NOT IN ('public', 'information_schema')"
@@ -88,7 +88,7 @@ async def test_no_schema_is_forgotten(owner: asyncpg.Connection[asyncpg.Record])
 
 
 async def test_the_roles_are_neither_superusers_nor_exempt(
-    owner: asyncpg.Connection[asyncpg.Record],
+    owner: OwnConnection,
 ) -> None:
     rows = await owner.fetch(
         "SELECT rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolcanlogin"
@@ -100,7 +100,7 @@ async def test_the_roles_are_neither_superusers_nor_exempt(
 
 
 async def test_a_tenant_reads_updates_and_deletes_none_of_anothers_rows(
-    database: Database, owner: asyncpg.Connection[asyncpg.Record], tenants: Tenants
+    database: Database, owner: OwnConnection, tenants: Tenants
 ) -> None:
     """For every table: one row of B is there, and for A it is not."""
     for schema, table in await owner.fetch(OWNED, list(schemas.SCHEMAS)):
@@ -120,9 +120,7 @@ async def test_a_tenant_reads_updates_and_deletes_none_of_anothers_rows(
         assert left > 0, f"{relation}: a row of another organisation was deleted"
 
 
-async def test_a_tenant_cannot_write_rows_for_another(
-    database: Database, tenants: Tenants
-) -> None:
+async def test_a_tenant_cannot_write_rows_for_another(database: Database, tenants: Tenants) -> None:
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         async with database.tenant_tx(tenants.a) as conn:
             await tenancy.add_member(conn, tenants.b, "intruder@example.com")
@@ -186,7 +184,7 @@ async def _changed(
 
 
 async def _ensure_row(
-    owner: asyncpg.Connection[asyncpg.Record],
+    owner: OwnConnection,
     schema: str,
     table: str,
     column: str,

@@ -241,5 +241,3 @@ async def test_a_member_is_there_once(
     for expected in (204, 404):
         async with api.delete(f"/api/members/{ada['id']}") as answer:
             assert answer.status == expected
-
-

@@ -103,7 +103,7 @@ async def restore(
         if replace:
             await schemas.drop_all(conn)
         if part == "data":
-            await pool.prepare(conn, settings)
+            await pool.prepare(conn)
         elif await schemas.present(conn):
             raise Conflict("The database is not empty; --replace drops what is there.")
         else:
@@ -112,7 +112,7 @@ async def restore(
             await requirements.install_extensions(conn)
         await archives.restore(dsn, file, part)
         # A backup of an older version is brought up to date at once.
-        await pool.prepare(conn, settings)
+        await pool.prepare(conn)
     click.echo(f"Restored {file}.")
 
 
@@ -128,7 +128,7 @@ async def reset(settings: Settings) -> None:
     """
     async with pool.server(settings) as dsn, pool.owner(dsn, settings) as conn:
         await schemas.drop_all(conn)
-        await pool.prepare(conn, settings)
+        await pool.prepare(conn)
     click.echo("All data is gone; the schema is new.")
 
 

@@ -1,6 +1,7 @@
 """`trapline keys`: API keys."""
 
 import click
+from msgspec.structs import asdict
 
 from trapline.cli import terminal
 from trapline.db import tenancy
@@ -42,7 +43,7 @@ async def create(
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
         issued = await tenancy.issue_key(conn, organisation.id, name, scopes)
-    terminal.show_one({"key": issued.secret} | issued.row._asdict(), as_json=as_json)
+    terminal.show_one({"key": issued.secret} | asdict(issued.row), as_json=as_json)
     if not as_json:
         click.echo("\nKeep the key: only its hash is stored.")
 
@@ -60,7 +61,7 @@ async def list_(database: Database, org: str, as_json: bool) -> None:
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
         rows = await queries.list_keys(conn, organisation_id=organisation.id)
-    terminal.show([row._asdict() for row in rows], as_json=as_json, empty="No keys yet.")
+    terminal.show(rows, as_json=as_json, empty="No keys yet.")
 
 
 @command.command("revoke")
@@ -77,4 +78,4 @@ async def revoke(database: Database, reference: str, org: str, as_json: bool) ->
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
         row = await tenancy.revoke_key(conn, organisation.id, reference)
-    terminal.show_one(row._asdict(), as_json=as_json)
+    terminal.show_one(row, as_json=as_json)

@@ -37,7 +37,7 @@ async def add(
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
         row = await tenancy.add_member(conn, organisation.id, email, full_name)
-    terminal.show_one(row._asdict(), as_json=as_json)
+    terminal.show_one(row, as_json=as_json)
 
 
 @command.command("list")
@@ -53,7 +53,7 @@ async def list_(database: Database, org: str, as_json: bool) -> None:
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
         rows = await queries.list_members(conn, organisation_id=organisation.id)
-    terminal.show([row._asdict() for row in rows], as_json=as_json, empty="No members yet.")
+    terminal.show(rows, as_json=as_json, empty="No members yet.")
 
 
 @command.command("remove")

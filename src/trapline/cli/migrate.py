@@ -29,7 +29,7 @@ async def up(settings: Settings, as_json: bool) -> None:
     Example: trapline migrate up
     """
     async with pool.server(settings) as dsn, pool.owner(dsn, settings) as conn:
-        applied = await pool.prepare(conn, settings)
+        applied = await pool.prepare(conn)
     _show(applied, "applied", "The schema is up to date.", as_json=as_json)
 
 
@@ -46,7 +46,7 @@ async def down(settings: Settings, to: int | None, as_json: bool) -> None:
     Example: trapline migrate down --to 1 --yes
     """
     async with pool.server(settings) as dsn, pool.owner(dsn, settings) as conn:
-        reverted = await migrate.downgrade(conn, to=to, timeout=settings.maintenance_timeout)
+        reverted = await migrate.downgrade(conn, to=to)
     _show(reverted, "reverted", "There was nothing to revert.", as_json=as_json)
 
 

@@ -45,7 +45,7 @@ async def create(
             max_concurrency=max_concurrency,
             max_pages_per_day=max_pages_per_day,
         )
-    terminal.show_one(row._asdict(), as_json=as_json)
+    terminal.show_one(row, as_json=as_json)
 
 
 @command.command("list")
@@ -59,7 +59,7 @@ async def list_(database: Database, as_json: bool) -> None:
     """
     async with database.system_tx() as conn:
         rows = await queries.list_organisations(conn)
-    terminal.show([row._asdict() for row in rows], as_json=as_json)
+    terminal.show(rows, as_json=as_json)
 
 
 @command.command("limit")
@@ -88,7 +88,7 @@ async def limit(
             max_concurrency=max_concurrency,
             max_pages_per_day=max_pages_per_day,
         )
-    terminal.show_one(row._asdict(), as_json=as_json)
+    terminal.show_one(row, as_json=as_json)
 
 
 @command.command("delete")

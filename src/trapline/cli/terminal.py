@@ -18,7 +18,7 @@ from trapline.db.sql.tenancy import OrganisationRow
 from trapline.settings import Settings
 
 P = ParamSpec("P")
-Row = Mapping[str, Any]
+Row = Mapping[str, Any] | msgspec.Struct
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 organisation_option = click.option(
@@ -68,10 +68,10 @@ def show(rows: Sequence[Row], *, as_json: bool, empty: str = "Nothing there.") -
         click.echo(empty)
     else:
         table = Table(box=None, header_style="bold", pad_edge=False)
-        for column in rows[0]:
+        for column in _fields(rows[0]):
             table.add_column(column.replace("_", " "), overflow="fold")
         for row in rows:
-            table.add_row(*(_cell(value) for value in row.values()))
+            table.add_row(*(_cell(value) for value in _fields(row).values()))
         Console().print(table)
 
 
@@ -81,13 +81,17 @@ def show_one(row: Row, *, as_json: bool) -> None:
         show_json(row)
         return
     table = Table(box=None, show_header=False, pad_edge=False)
-    for name, value in row.items():
+    for name, value in _fields(row).items():
         table.add_row(name.replace("_", " "), _cell(value))
     Console().print(table)
 
 
 def show_json(value: object) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def _fields(row: Row) -> Mapping[str, Any]:
+    return msgspec.structs.asdict(row) if isinstance(row, msgspec.Struct) else row
 
 
 def _cell(value: object) -> str:

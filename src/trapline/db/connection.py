@@ -8,7 +8,9 @@ from asyncpg.pool import PoolConnectionProxy
 
 from trapline.settings import Settings
 
+# Quoted, because asyncpg's classes are generic in their stubs alone.
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]"
+OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 WORKER = "trapline_worker"
 TENANT = "trapline_tenant"
@@ -28,7 +30,7 @@ _encode_json = msgspec.json.Encoder().encode
 _decode_json = msgspec.json.Decoder().decode
 
 
-class Session(asyncpg.Connection[asyncpg.Record]):
+class Session(asyncpg.Connection):
     """A pooled connection. Whatever we set, we set LOCAL, so there is nothing to reset on release."""
 
     def get_reset_query(self) -> str:
@@ -55,7 +57,7 @@ def maintenance_session(settings: Settings) -> dict[str, str]:
     }
 
 
-async def prepare(conn: "asyncpg.Connection[asyncpg.Record]") -> None:
+async def prepare(conn: OwnConnection) -> None:
     """Teach a new connection to carry jsonb as Python values."""
     await conn.set_type_codec(
         "jsonb",
@@ -66,7 +68,7 @@ async def prepare(conn: "asyncpg.Connection[asyncpg.Record]") -> None:
     )
 
 
-async def connect(dsn: str, parameters: dict[str, str]) -> "asyncpg.Connection[asyncpg.Record]":
+async def connect(dsn: str, parameters: dict[str, str]) -> OwnConnection:
     """Open a connection that belongs to no pool."""
     conn = await asyncpg.connect(dsn, server_settings=parameters)
     await prepare(conn)

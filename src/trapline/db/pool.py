@@ -8,11 +8,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import asyncpg
 
 from trapline.db import connection, embedded, migrate, requirements, roles
-from trapline.db.connection import LOST, TENANT, WORKER, Connection
+from trapline.db.connection import LOST, TENANT, WORKER, Connection, OwnConnection
 from trapline.errors import DatabaseUnavailable, Forbidden
 from trapline.logs import get_logger
 from trapline.model import MemberId, OrganisationId
@@ -29,7 +30,7 @@ _ENTER = (
     " set_config('trapline.member_id', $2, true)"
 )
 
-Pool = asyncpg.Pool[asyncpg.Record]
+Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Database:
         """Start or find the server, bring its schema up to date, and connect."""
         async with server(settings) as dsn:
             async with owner(dsn, settings) as conn:
-                await prepare(conn, settings)
+                await prepare(conn)
             async with cls.connect(dsn, settings) as database:
                 yield database
 
@@ -86,7 +87,7 @@ class Database:
                 raise Forbidden("This member does not belong to that organisation.")
             yield conn
 
-    async def dedicated(self) -> "asyncpg.Connection[asyncpg.Record]":
+    async def dedicated(self) -> OwnConnection:
         """Open a connection outside the pools, for LISTEN and advisory locks. The caller closes."""
         return await connection.connect(self.dsn, connection.session(self.settings, WORKER))
 
@@ -103,9 +104,7 @@ async def server(settings: Settings) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def owner(
-    dsn: str, settings: Settings
-) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+async def owner(dsn: str, settings: Settings) -> AsyncIterator[OwnConnection]:
     """Connect as the owner of the schema, with the long time limits of maintenance."""
     try:
         conn = await connection.connect(dsn, connection.maintenance_session(settings))
@@ -117,12 +116,12 @@ async def owner(
         await conn.close()
 
 
-async def prepare(conn: Connection, settings: Settings) -> list[migrate.Applied]:
+async def prepare(conn: OwnConnection) -> list[migrate.Applied]:
     """Check the server, make roles and extensions, and apply what is missing of the schema."""
     await requirements.require(conn)
     await roles.ensure(conn)
     await requirements.install_extensions(conn)
-    return await migrate.upgrade(conn, timeout=settings.maintenance_timeout)
+    return await migrate.upgrade(conn)
 
 
 @asynccontextmanager

@@ -40,12 +40,11 @@ async def inspect(conn: Connection) -> ServerReport:
     available = {
         row["name"] for row in await conn.fetch("SELECT name FROM pg_available_extensions")
     }
-    settings = dict(
-        await conn.fetch(
-            "SELECT name, setting FROM pg_settings"
-            " WHERE name IN ('server_version', 'server_version_num', 'max_connections')"
-        )
+    rows = await conn.fetch(
+        "SELECT name, setting FROM pg_settings"
+        " WHERE name IN ('server_version', 'server_version_num', 'max_connections')"
     )
+    settings = {row["name"]: row["setting"] for row in rows}
     return ServerReport(
         version=settings["server_version"].split()[0],
         version_number=int(settings["server_version_num"]),

@@ -26,8 +26,9 @@ ADMINISTRATOR_SQL = (
 
 async def missing(conn: Connection) -> str:
     """Return the SQL that an administrator must run, or nothing when all is well or can be made."""
-    user, may_create = await conn.fetchrow(
-        "SELECT quote_ident(rolname), rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = session_user"
+    user = await conn.fetchval("SELECT quote_ident(session_user)")
+    may_create = await conn.fetchval(
+        "SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = session_user"
     )
     there = [
         await conn.fetchval("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", role)

@@ -14,7 +14,7 @@ import asyncpg
 
 from trapline.db.connection import Connection
 from trapline.db.sql import tenancy as queries
-from trapline.db.sql.tenancy import CreateKeyRow, CreateMemberRow, OrganisationRow
+from trapline.db.sql.tenancy import KeyRow, MemberRow, OrganisationRow
 from trapline.errors import Conflict, InvalidInput, NotFound, Unauthorised
 from trapline.model import ApiKeyId, MemberId, OrganisationId
 
@@ -47,7 +47,7 @@ class IssuedKey:
     """A new key; `secret` is never seen again."""
 
     secret: str
-    row: CreateKeyRow
+    row: KeyRow
 
 
 def organisation_id_of(owner: str) -> OrganisationId:
@@ -144,9 +144,10 @@ async def limit_organisation(
 
 async def add_member(
     conn: Connection, organisation_id: OrganisationId, email: str, full_name: str | None = None
-) -> CreateMemberRow:
+) -> MemberRow:
     _require_text("email", email, longest=320)
-    if "@" not in email[1:-1]:
+    local, at, domain = email.partition("@")
+    if not (local and at and domain) or "@" in domain or any(map(str.isspace, email)):
         raise InvalidInput(f"{email!r} is not an e-mail address.")
     row = await queries.create_member(
         conn, organisation_id=organisation_id, email=email, full_name=full_name
@@ -188,9 +189,7 @@ async def issue_key(
     return IssuedKey(secret, row)
 
 
-async def revoke_key(
-    conn: Connection, organisation_id: OrganisationId, reference: str
-) -> queries.RevokeKeyRow:
+async def revoke_key(conn: Connection, organisation_id: OrganisationId, reference: str) -> KeyRow:
     row = await queries.revoke_key(conn, organisation_id=organisation_id, reference=reference)
     if row is None:
         raise NotFound(f"There is no key {reference!r} in this organisation.")

@@ -23,5 +23,5 @@ async def reset_db(request: Request, who: Administrator) -> ResetDone:
     database: Database = request.app.state.database
     async with pool.owner(database.dsn, database.settings) as conn:
         await schemas.drop_all(conn)
-        await pool.prepare(conn, database.settings)
+        await pool.prepare(conn)
     return ResetDone(message="All data is gone; the schema is new.")

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter
+from msgspec.structs import asdict
 from pydantic import BaseModel, ConfigDict, Field
 
 from trapline.api.access import OrganisationAdmin, Tenant
@@ -61,7 +62,7 @@ async def create_key(conn: Tenant, who: OrganisationAdmin, new: NewKey) -> Issue
     if not set(new.scopes) <= who.scopes:
         raise Forbidden("A key cannot make a key that may do more than itself.")
     issued = await tenancy.issue_key(conn, who.organisation_id, new.name, new.scopes)
-    return IssuedKey.model_validate(issued.row._asdict() | {"key": issued.secret})
+    return IssuedKey.model_validate(asdict(issued.row) | {"key": issued.secret})
 
 
 @router.delete("/{reference}", status_code=200)

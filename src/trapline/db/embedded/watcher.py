@@ -93,7 +93,7 @@ def _become_server(uid: int, gid: int, program: str) -> int:
             os.setgid(gid)
             os.setuid(uid)
         os.umask(0o077)
-        os.execve(program, [program, "-D", HERE], {"PATH": "/usr/bin:/bin"})  # noqa: S606
+        os.execve(program, [program, "-D", HERE], {"PATH": "/usr/bin:/bin"})
     except OSError as error:
         os.write(2, f"FATAL:  {program}: {error.strerror}\n".encode())
     os._exit(1)

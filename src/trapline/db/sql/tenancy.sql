@@ -76,6 +76,7 @@ WHERE id = sqlc.arg(member_id) AND organisation_id = sqlc.arg(organisation_id);
 
 -- name: CreateKey :one
 -- Store the hash of a new key.
+-- returns: KeyRow
 INSERT INTO tenancy.api_key (organisation_id, name, prefix, hash, scopes, created_by)
 VALUES (
     sqlc.arg(organisation_id),
@@ -89,6 +90,7 @@ RETURNING id, organisation_id, name, prefix, scopes, created_by, created_at, las
 
 -- name: ListKeys :many
 -- The keys of an organisation, revoked ones too, oldest first.
+-- returns: KeyRow
 SELECT id, organisation_id, name, prefix, scopes, created_by, created_at, last_used_at, revoked_at
 FROM tenancy.api_key
 WHERE organisation_id = sqlc.arg(organisation_id)
@@ -96,6 +98,7 @@ ORDER BY created_at, id;
 
 -- name: RevokeKey :one
 -- End a key by its id or prefix; ending it twice keeps the first time.
+-- returns: KeyRow
 UPDATE tenancy.api_key
 SET revoked_at = coalesce(revoked_at, now())
 WHERE organisation_id = sqlc.arg(organisation_id)
