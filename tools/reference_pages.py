@@ -35,7 +35,7 @@ def cli_page() -> str:
         "4 not allowed, 5 conflicts with the present state, 6 a limit is reached, 7 a part is missing",
         "or down, 130 interrupted. This page is generated from the commands' own help.",
     ]
-    for context in _commands(root):
+    for context in commands(root):
         level = "#" * (context.command_path.count(" ") + 1)
         lines += ["", f"{level} `{context.command_path}`", "", "```", context.get_help(), "```"]
     return "\n".join(lines) + "\n"
@@ -50,7 +50,7 @@ def _default(name: str) -> str:
     return f"`{field.default}`"
 
 
-def _commands(context: click.Context) -> Iterator[click.Context]:
+def commands(context: click.Context) -> Iterator[click.Context]:
     if not isinstance(context.command, click.Group):
         return
     for name in context.command.list_commands(context):
@@ -58,7 +58,7 @@ def _commands(context: click.Context) -> Iterator[click.Context]:
         assert found is not None
         child = click.Context(found, parent=context, info_name=name, max_content_width=96)
         yield child
-        yield from _commands(child)
+        yield from commands(child)
 
 
 PAGES = {"settings.md": settings_page, "cli.md": cli_page}

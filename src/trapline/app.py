@@ -1,6 +1,10 @@
 """The one place where things are wired together."""
 
+import asyncio
+import signal
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import uvicorn
 
@@ -24,7 +28,7 @@ async def serve(settings: Settings) -> None:
     listener = _bind(settings)
     async with Database.open(settings) as database:
         await _refuse_exposure(database, settings)
-        server = uvicorn.Server(
+        server = _Server(
             uvicorn.Config(
                 application.build(database, settings),
                 log_config=None,
@@ -34,10 +38,32 @@ async def serve(settings: Settings) -> None:
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )
         )
-        host, port = listener.getsockname()[:2]
-        log.info("serving", url=f"http://{host}:{port}", docs=f"http://{host}:{port}/docs")
         await server.serve(sockets=[listener])
     log.info("stopped")
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, but it says where it serves once it does, and ends in peace after a signal."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or []:
+            host, port = listener.getsockname()[:2]
+            url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+            log.info("serving", url=url, docs=f"{url}/docs")
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on a signal without raising it again afterwards, as the original does."""
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGINT, signal.SIGTERM)
+        for number in signals:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
 
 
 def _bind(settings: Settings) -> socket.socket:

@@ -60,14 +60,13 @@ def cli(ctx: click.Context) -> None:
 def main() -> None:
     """Run one command; what goes wrong is one sentence on stderr and an exit status."""
     try:
-        cli(standalone_mode=False)
+        # Without standalone mode click returns the status of `ctx.exit` instead of leaving.
+        sys.exit(cli(standalone_mode=False))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except click.Abort:
         sys.exit(130)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
     except TraplineError as error:
         click.echo(f"trapline: {error.message}", err=True)
         sys.exit(error.exit_status)

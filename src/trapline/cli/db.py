@@ -8,7 +8,7 @@ import click
 
 from trapline.cli import terminal
 from trapline.db import backup as archives
-from trapline.db import embedded, pool, requirements, roles, schemas
+from trapline.db import embedded, pool, schemas
 from trapline.errors import Conflict, InvalidInput
 from trapline.settings import Settings
 
@@ -100,17 +100,17 @@ async def restore(
     """
     part = _part(schema_only=schema_only, data_only=data_only)
     async with pool.server(settings) as dsn, pool.owner(dsn, settings) as conn:
-        if replace:
-            await schemas.drop_all(conn)
+        preparation: list[str] = []
         if part == "data":
             await pool.prepare(conn)
-        elif await schemas.present(conn):
-            raise Conflict("The database is not empty; --replace drops what is there.")
+            if replace:
+                preparation = await schemas.truncate_statements(conn)
         else:
-            await requirements.require(conn)
-            await roles.ensure(conn)
-            await requirements.install_extensions(conn)
-        await archives.restore(dsn, file, part)
+            await pool.prepare_server(conn)
+            if not replace and await schemas.present(conn):
+                raise Conflict("The database is not empty; --replace drops what is there.")
+            preparation = await schemas.drop_statements(conn)
+        await archives.restore(dsn, file, part, preparation)
         # A backup of an older version is brought up to date at once.
         await pool.prepare(conn)
     click.echo(f"Restored {file}.")

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ParamSpec
@@ -12,12 +13,11 @@ from rich.console import Console
 from rich.table import Table
 
 from trapline.db import tenancy
-from trapline.db.connection import Connection
 from trapline.db.pool import Database
-from trapline.db.sql.tenancy import OrganisationRow
 from trapline.settings import Settings
 
 P = ParamSpec("P")
+_PIPE_WIDTH = 10_000
 Row = Mapping[str, Any] | msgspec.Struct
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -56,10 +56,6 @@ def with_database(function: Callable[..., Coroutine[Any, Any, None]]) -> Callabl
     return run
 
 
-async def organisation(conn: Connection, reference: str) -> OrganisationRow:
-    return await tenancy.find_organisation(conn, reference)
-
-
 def show(rows: Sequence[Row], *, as_json: bool, empty: str = "Nothing there.") -> None:
     """Print rows as a table, or as one JSON array."""
     if as_json:
@@ -72,7 +68,8 @@ def show(rows: Sequence[Row], *, as_json: bool, empty: str = "Nothing there.") -
             table.add_column(column.replace("_", " "), overflow="fold")
         for row in rows:
             table.add_row(*(_cell(value) for value in _fields(row).values()))
-        Console().print(table)
+        # Into a pipe or file nothing is folded: the next program wants whole lines.
+        Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(table)
 
 
 def show_one(row: Row, *, as_json: bool) -> None:
@@ -80,10 +77,10 @@ def show_one(row: Row, *, as_json: bool) -> None:
     if as_json:
         show_json(row)
         return
-    table = Table(box=None, show_header=False, pad_edge=False)
-    for name, value in _fields(row).items():
-        table.add_row(name.replace("_", " "), _cell(value))
-    Console().print(table)
+    fields = {name.replace("_", " "): _cell(value) for name, value in _fields(row).items()}
+    width = max(map(len, fields), default=0)
+    for name, value in fields.items():
+        click.echo(f"{name:{width}}  {value}")
 
 
 def show_json(value: object) -> None:

@@ -117,11 +117,16 @@ async def owner(dsn: str, settings: Settings) -> AsyncIterator[OwnConnection]:
 
 
 async def prepare(conn: OwnConnection) -> list[migrate.Applied]:
-    """Check the server, make roles and extensions, and apply what is missing of the schema."""
+    """Make the database ready for this version of Trapline; say what had to be applied."""
+    await prepare_server(conn)
+    return await migrate.upgrade(conn)
+
+
+async def prepare_server(conn: Connection) -> None:
+    """Check the server, and make the roles and extensions that the schema needs."""
     await requirements.require(conn)
     await roles.ensure(conn)
     await requirements.install_extensions(conn)
-    return await migrate.upgrade(conn)
 
 
 @asynccontextmanager
