@@ -1,7 +1,8 @@
 """Who wrote a page and when: from meta tags, JSON-LD, time elements and marked-up bylines."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, islice, pairwise
 
 import turbohtml
 
@@ -24,6 +25,26 @@ _MODIFIED = (
 )  # fmt: skip
 _ARTICLE_WORDS = ("article", "posting", "report", "webpage", "product", "recipe", "videoobject")
 _MAX_NAME = 120
+_NOT_NAMES = {
+    "about",
+    "sign",
+    "log",
+    "login",
+    "written",
+    "author",
+    "authors",
+    "view",
+    "read",
+    "posts",
+    "share",
+}
+_STEPS_UP = 3
+_MAX_LINES = 60
+_MAX_LINE = 80
+_BY_WORDS = re.compile(r"^(?:written |posted |reviewed )?by:?\s+", re.IGNORECASE)
+_BY = re.compile(r"(?:(?:written|posted|started) )?by:?(?:\s+(.*))?$", re.IGNORECASE)
+# Two to four words that begin with a capital, or one handle.
+_LIKE_NAME = re.compile(r"[^\W\d_a-z][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){1,3}|[\w.-]{3,24}")
 
 
 def ranked(nodes: list[jsonld.Node]) -> list[jsonld.Node]:
@@ -43,7 +64,10 @@ def author(
     candidates = chain(
         (folded[name] for name in _AUTHOR if name in folded),
         _authors_of(nodes),
-        _bylines(tree),
+        _labelled(folded),
+        _marked_names(tree),
+        _written_by(headline_lines(tree)),
+        _classed_names(tree),
     )
     return next((name for text in candidates if (name := _person(text))), None)
 
@@ -58,6 +82,7 @@ def published(
         or _from_times(tree)
         or _from_nodes(nodes, "dateCreated")
         or _from_nodes(nodes, "uploadDate")
+        or _from_lines(headline_lines(tree))
     )
 
 
@@ -76,12 +101,31 @@ def _from_nodes(nodes: list[jsonld.Node], name: str) -> str | None:
     return next(filter(None, dates), None)
 
 
+def headline_lines(tree: turbohtml.Document) -> list[str]:
+    """The short texts around the headline, where people put the byline."""
+    headline = tree.find("h1")
+    around = headline
+    for _ in range(_STEPS_UP):
+        parent = around.parent if around else None
+        if isinstance(parent, turbohtml.Element) and parent.tag not in ("body", "html"):
+            around = parent
+    if headline is None or around is None:
+        return []
+    title = squeezed(headline.text)
+    lines = (squeezed(line) for line in islice(around.stripped_strings, _MAX_LINES))
+    return [line for line in lines if len(line) <= _MAX_LINE and line not in title]
+
+
+def _from_lines(lines: list[str]) -> str | None:
+    return next((found for line in lines if (found := iso_date(line))), None)
+
+
 def _from_times(tree: turbohtml.Document) -> str | None:
-    """The date of the first time element, one that is marked as the publication's before others."""
+    """The date of a time element: marked as the publication's, in the content, any."""
     times = tree.find_all("time")[:50]
     marked = (t for t in times if _is_publication(t))
-    stamped = (t for t in times if t.attr("datetime") and t.closest("article, main, header"))
-    for time in chain(marked, stamped):
+    placed = (t for t in times if t.closest("article, main, header"))
+    for time in chain(marked, placed, times):
         if found := iso_date(time.attr("datetime") or time.text):
             return found
     return None
@@ -114,10 +158,32 @@ def _name_of(author: object, by_id: Mapping[object, jsonld.Node]) -> str | None:
     return squeezed(author) if isinstance(author, str) else None
 
 
-def _bylines(tree: turbohtml.Document) -> Iterator[str]:
+def _labelled(folded: Mapping[str, str]) -> Iterator[str]:
+    """Twitter cards carry label and value in a pair of tags."""
+    for number in "12":
+        if folded.get(f"twitter:label{number}", "").lower() in ("written by", "author", "by"):
+            yield folded.get(f"twitter:data{number}", "")
+
+
+def _marked_names(tree: turbohtml.Document) -> Iterator[str]:
     for selector in ("[itemprop~=author] [itemprop~=name]", "[itemprop~=author]", "[rel~=author]"):
         for element in tree.select(selector)[:3]:
             yield element.attr("content") or element.text
+
+
+def _written_by(lines: list[str]) -> Iterator[str]:
+    for line, following in pairwise([*lines, ""]):
+        if match := _BY.match(line):
+            name = match.group(1) or following
+            if _LIKE_NAME.fullmatch(name):
+                yield name
+
+
+def _classed_names(tree: turbohtml.Document) -> Iterator[str]:
+    for element in tree.select("[class*=author], [class*=byline], a.username")[:12]:
+        name = _BY_WORDS.sub("", squeezed(element.text[:_MAX_LINE]))
+        if _LIKE_NAME.fullmatch(name):
+            yield name
 
 
 def _person(text: str) -> str | None:
@@ -126,7 +192,8 @@ def _person(text: str) -> str | None:
     if name[:3].lower() == "by ":
         name = name[3:]
     wrong = (
-        not name
+        not _NOT_NAMES.isdisjoint(name.lower().split())
+        or not name
         or len(name) > _MAX_NAME
         or "://" in name
         or name.startswith(("@", "/"))
