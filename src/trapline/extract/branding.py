@@ -15,10 +15,7 @@ from trapline.model import Metadata
 
 _MAX_CSS = 300_000
 _VARIABLE = re.compile(r"--([\w-]{1,80})\s*:\s*([^;}{]{1,200})")
-_RULE = re.compile(r"([^{}]{1,300})\{([^{}]{0,4000})\}")
-_DECLARATION = re.compile(
-    r"(?:^|;)\s*(color|background(?:-color)?|font-family)\s*:\s*([^;]{1,300})", re.IGNORECASE
-)
+_PROPERTIES = ("color", "background", "background-color", "font-family")
 _ROLES = {
     "primary": ("primary", "brand", "main-color", "theme-color"),
     "secondary": ("secondary",),
@@ -75,19 +72,30 @@ def _css(tree: turbohtml.Document) -> str:
 
 def _rules(css: str, tree: turbohtml.Document) -> Iterator[tuple[str, str, str]]:
     """Selector, property and value of each declaration of a colour or font."""
-    for match in _RULE.finditer(css):
-        selector = match.group(1).rpartition(";")[2].strip().lower()
-        for declaration in _DECLARATION.finditer(match.group(2)):
-            yield selector, declaration.group(1).lower(), declaration.group(2).strip()
+    for rule in css.split("}"):
+        selector, brace, declarations = rule.rpartition("{")
+        if brace and (
+            "color" in declarations or "back" in declarations or "font-f" in declarations
+        ):
+            yield from _declared(
+                re.split(r"[{;]|\*/", selector[-300:])[-1].strip().lower(), declarations[:4_000]
+            )
     for element in tree.select("body[style], header[style], button[style], h1[style]")[:50]:
-        for declaration in _DECLARATION.finditer(element.attr("style") or ""):
-            yield element.tag, declaration.group(1).lower(), declaration.group(2).strip()
+        yield from _declared(element.tag, element.attr("style") or "")
+
+
+def _declared(selector: str, declarations: str) -> Iterator[tuple[str, str, str]]:
+    for declaration in declarations.split(";"):
+        name, _, value = declaration.partition(":")
+        name = name.strip().lower()
+        if name in _PROPERTIES:
+            yield selector, name, value.strip()[:300]
 
 
 def _colours(css: str, rules: list[tuple[str, str, str]], metadata: Metadata) -> dict[str, str]:
     found = _from_variables(css)
     theme = metadata.declared.get("theme-color")
-    if isinstance(theme, str) and (colour := colour_in(theme)):
+    if isinstance(theme, str) and (colour := colour_in(theme)) and not is_grey(colour):
         found.setdefault("primary", colour)
     for selector, name, value in rules:
         role = _role_of(selector, name)
