@@ -7,7 +7,7 @@ UV_VERSION := 0.13.7
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup crawl serve test test-unit test-integration check format bench schema
+.PHONY: help setup crawl serve test test-unit test-integration check format docs sql release-migrations bench
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z%-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,15 @@ check: setup ## Format, lint, types, imports, generated code, unit tests; under 
 format: setup ## Rewrite the code in the one format
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --fix --quiet .
+
+docs: setup ## Regenerate docs/settings.md and docs/cli.md
+	@$(BIN)/python -m tools.reference_pages
+
+sql: setup ## Regenerate schema.sql and the typed functions of all named queries
+	@$(BIN)/python -m tools.sql
+
+release-migrations: setup ## Note all migrations as released: from then on an edit fails the build
+	@$(BIN)/python -m tools.sql release
 
 bench: $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/__init__.py,$(wildcard benchmarks/[a-z]*.py))) ## Run every benchmark
 

@@ -1,0 +1,5 @@
+"""`python -m trapline` is `trapline`."""
+
+from trapline.cli import main
+
+main()

@@ -1,0 +1,135 @@
+"""Who is asking: the API key of a request, or nobody in particular on an open server.
+
+A server is open when it listens on a loopback address and no key exists. It then serves local
+programs only: a web page in the user's browser, which could reach it too, is turned away.
+"""
+
+import hmac
+from collections.abc import AsyncIterator, Awaitable, Callable
+from ipaddress import ip_address
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+
+from trapline.db import tenancy
+from trapline.db.connection import Connection
+from trapline.db.pool import Database
+from trapline.db.sql import tenancy as queries
+from trapline.db.tenancy import Principal
+from trapline.errors import Forbidden, Unauthorised
+from trapline.settings import Settings
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host name or address can only mean this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+async def principal(request: Request) -> Principal:
+    """Find who acts in this request, or refuse it."""
+    settings: Settings = request.app.state.settings
+    database: Database = request.app.state.database
+    token = _bearer(request)
+    if token and _is_admin_key(settings, token):
+        async with database.system_tx() as conn:
+            return Principal.administrator_of(await tenancy.ensure_default(conn))
+    async with database.system_tx() as conn:
+        if await queries.any_key(conn):
+            if token is None:
+                raise Unauthorised
+            return await tenancy.authenticate(conn, token)
+        _require_local(request, settings)
+        return Principal.administrator_of(await tenancy.ensure_default(conn))
+
+
+CurrentPrincipal = Annotated[Principal, Depends(principal)]
+
+
+def scoped(scope: str) -> Callable[[Principal], Awaitable[Principal]]:
+    """Make a dependency that refuses keys without a scope."""
+
+    async def require(who: CurrentPrincipal) -> Principal:
+        if scope not in who.scopes:
+            raise Forbidden(f"This API key lacks the scope {scope!r}.")
+        return who
+
+    return require
+
+
+Reader = Annotated[Principal, Depends(scoped("read"))]
+Writer = Annotated[Principal, Depends(scoped("write"))]
+OrganisationAdmin = Annotated[Principal, Depends(scoped("admin"))]
+
+
+async def administrator(who: CurrentPrincipal) -> Principal:
+    """Refuse everyone but the administrator of the whole server."""
+    if not who.administrator:
+        raise Forbidden("Only the server's administrator may do that (TRAPLINE_ADMIN_KEY).")
+    return who
+
+
+Administrator = Annotated[Principal, Depends(administrator)]
+
+
+async def tenant(request: Request, who: CurrentPrincipal) -> AsyncIterator[Connection]:
+    """Open a transaction that sees the rows of the caller's organisation, and commit it at the end."""
+    database: Database = request.app.state.database
+    async with database.tenant_tx(who.organisation_id) as conn:
+        yield conn
+
+
+# Function scope: what a handler wrote is committed before its answer is sent.
+Tenant = Annotated[Connection, Depends(tenant, scope="function")]
+
+
+async def visible(request: Request, who: CurrentPrincipal) -> AsyncIterator[Connection]:
+    """Open a transaction over all that the caller may see: everything for the administrator."""
+    database: Database = request.app.state.database
+    opened = database.system_tx() if who.administrator else database.tenant_tx(who.organisation_id)
+    async with opened as conn:
+        yield conn
+
+
+Visible = Annotated[Connection, Depends(visible, scope="function")]
+
+
+async def system(request: Request, who: Administrator) -> AsyncIterator[Connection]:
+    """Open a transaction over all organisations, for the administrator."""
+    del who
+    database: Database = request.app.state.database
+    async with database.system_tx() as conn:
+        yield conn
+
+
+System = Annotated[Connection, Depends(system, scope="function")]
+
+
+def _bearer(request: Request) -> str | None:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+def _is_admin_key(settings: Settings, token: str) -> bool:
+    expected = settings.admin_key
+    return expected is not None and hmac.compare_digest(
+        token.encode(), expected.get_secret_value().encode()
+    )
+
+
+def _require_local(request: Request, settings: Settings) -> None:
+    if not is_loopback(settings.host):
+        raise Unauthorised
+    # A page that points its own name at 127.0.0.1 shows in Host; one that calls us, in Origin.
+    host = request.url.hostname or ""
+    origin = request.headers.get("origin")
+    if not is_loopback(host) or (origin and not is_loopback(urlsplit(origin).hostname or "")):
+        raise Forbidden(
+            "Without API keys this server answers local programs only;"
+            " create a key with `trapline keys create` to use it from elsewhere."
+        )

@@ -1,0 +1,94 @@
+"""The one place where things are wired together."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from trapline.api import application
+from trapline.api.access import is_loopback
+from trapline.db import tenancy
+from trapline.db.pool import Database
+from trapline.db.sql import tenancy as queries
+from trapline.errors import SettingsError, Unavailable
+from trapline.logs import get_logger
+from trapline.settings import Settings
+
+log = get_logger(__name__)
+
+# How long a stopping server waits for requests that are still being answered.
+_GRACE_SECONDS = 10
+
+
+async def serve(settings: Settings) -> None:
+    """Answer HTTP until a signal comes, then finish what is under way."""
+    listener = _bind(settings)
+    async with Database.open(settings) as database:
+        await _refuse_exposure(database, settings)
+        server = _Server(
+            uvicorn.Config(
+                application.build(database, settings),
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                server_header=False,
+                timeout_graceful_shutdown=_GRACE_SECONDS,
+            )
+        )
+        await server.serve(sockets=[listener])
+    log.info("stopped")
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, but it says where it serves once it does, and ends in peace after a signal."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or []:
+            host, port = listener.getsockname()[:2]
+            url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+            log.info("serving", url=url, docs=f"{url}/docs")
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on a signal without raising it again afterwards, as the original does."""
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGINT, signal.SIGTERM)
+        for number in signals:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+
+def _bind(settings: Settings) -> socket.socket:
+    """Take the port before anything is started: a taken one is the most common mistake."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise Unavailable(
+            f"Cannot listen on {settings.host}:{settings.port}: {error.strerror or error}."
+            " Choose another with TRAPLINE_HOST and TRAPLINE_PORT, or --host and --port."
+        ) from None
+    return listener
+
+
+async def _refuse_exposure(database: Database, settings: Settings) -> None:
+    """Make the default organisation; refuse to be reachable from elsewhere without keys."""
+    async with database.system_tx() as conn:
+        await tenancy.ensure_default(conn)
+        if is_loopback(settings.host) or await queries.any_key(conn):
+            return
+    raise SettingsError(
+        f"TRAPLINE_HOST={settings.host} can be reached from other machines, but there is no API"
+        " key. Create one first: trapline keys create NAME"
+    )

@@ -1,0 +1,72 @@
+"""The command line: one file a command, loaded when it is called.
+
+In: words typed by a person. Out: tables for people, JSON with --json, an exit status with a meaning.
+Owns no table.
+"""
+
+import importlib
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import click
+
+from trapline import __version__, logs
+from trapline.errors import TraplineError
+from trapline.settings import Settings
+
+# Importing every command would make `trapline --help` slow, so their one-line help stands here.
+COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "serve": "Start the API, the workers and the embedded PostgreSQL.",
+        "orgs": "Organisations and their limits.",
+        "members": "Members of an organisation.",
+        "keys": "API keys: create, list, revoke.",
+        "db": "The database: url, psql, backup, restore, reset.",
+        "migrate": "The schema: up, down, status.",
+        "doctor": "Check this machine and say what to mend.",
+    }
+)
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"trapline.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)  # noqa: S101 (a wrong command file, not input)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="trapline")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Turn websites and files into clean, searchable, versioned content in your own PostgreSQL."""
+    ctx.obj = Settings.load()
+    logs.configure(ctx.obj)
+
+
+def main() -> None:
+    """Run one command; what goes wrong is one sentence on stderr and an exit status."""
+    try:
+        # Without standalone mode click returns the status of `ctx.exit` instead of leaving.
+        sys.exit(cli(standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(130)
+    except TraplineError as error:
+        click.echo(f"trapline: {error.message}", err=True)
+        sys.exit(error.exit_status)

@@ -1,0 +1,262 @@
+"""The cluster at rest: its directory, whom it belongs to, how it is made and configured.
+
+    <home>/postgres/data          PostgreSQL's data directory, with the socket inside
+    <home>/postgres/users.lock    held shared by every process that uses the server
+    <home>/postgres/watcher.lock  held by the watcher
+    <home>/postgres/server.log    what the server and the watcher say
+    <home>/postgres/port          chosen once, so that URLs stay valid
+    <home>/postgres/password      for TCP; the server listens there if this file exists
+
+Nothing here deletes a directory. What cannot be used is left as it is, with a sentence about it.
+"""
+
+import contextlib
+import errno
+import hashlib
+import os
+import secrets
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from trapline.db.embedded import watcher
+from trapline.db.embedded.owner import Owner, user_name
+from trapline.db.embedded.programs import binary_for
+from trapline.errors import EmbeddedPostgresError
+from trapline.logs import get_logger
+
+MAJOR_VERSION = 18
+DATABASE = SUPERUSER = "trapline"
+
+_SOCKET_PATH_LIMIT = 107
+_INITDB = (
+    *("-D", watcher.HERE, "--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8"),
+    # The same order of strings on every machine and after every upgrade of its C library.
+    # pg_trgm alone still asks that library what a letter is, hence lc-ctype.
+    *("--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
+    *("--locale", "C", "--lc-ctype", "C.UTF-8"),
+)
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One directory `<home>/postgres` and what lies in it."""
+
+    directory: Path
+
+    @property
+    def data(self) -> Path:
+        return self.directory / "data"
+
+    @property
+    def log_path(self) -> Path:
+        return self.directory / "server.log"
+
+    @property
+    def password_path(self) -> Path:
+        return self.directory / "password"
+
+    @cached_property
+    def owner(self) -> Owner:
+        return Owner.of(self.data)
+
+    @property
+    def port(self) -> int:
+        return int((self.directory / "port").read_text())
+
+    @property
+    def exists(self) -> bool:
+        return self.data.is_dir() and any(self.data.iterdir())
+
+    def enter(self) -> None:
+        """Make the directory, or see that it is ours."""
+        if not Path(watcher.HERE).exists():
+            raise EmbeddedPostgresError(
+                "The embedded PostgreSQL needs Linux: set DATABASE_URL to a PostgreSQL of your own."
+            )
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _require_owner(self.directory, os.geteuid())
+
+    def prepare(self) -> None:
+        """Make the data directory if there is none, check it if there is, and configure it."""
+        if self.exists:
+            self.check()
+        else:
+            self._initialise()
+        if watcher.postmaster(str(self.data)) is None:
+            self.configure()
+
+    def check(self) -> None:
+        """Raise a sentence that says why the data directory cannot be used, and what to do."""
+        _require_owner(self.data, self.owner.uid)
+        version = self.data / "PG_VERSION"
+        if not version.exists() or not (self.data / "global" / "pg_control").exists():
+            raise EmbeddedPostgresError(
+                f"{self.data} is not a complete PostgreSQL data directory: an initdb was interrupted, "
+                "or files are missing. Move it away, or put a backup in its place."
+            )
+        if (major := version.read_text().strip()) != str(MAJOR_VERSION):
+            raise EmbeddedPostgresError(
+                f"{self.data} was made by PostgreSQL {major}, and this Trapline brings "
+                f"{MAJOR_VERSION}. With the Trapline that made it run `trapline db backup`, then move "
+                "the directory away and run `trapline db restore`; or choose another TRAPLINE_HOME."
+            )
+
+    def configure(self) -> None:
+        """Write postgresql.conf and pg_hba.conf, as they shall be at the next start."""
+        tcp = self.password_path.exists()
+        port_path = self.directory / "port"
+        if not port_path.exists() or (tcp and not _is_free(self.port)):
+            port_path.write_text(f"{_free_port()}\n")
+        ours = Path(__file__).parent
+        address = "127.0.0.1" if tcp else ""
+        settings = f"port = {self.port}\nlisten_addresses = '{address}'\n"
+        self._install("postgresql.conf", (ours / "postgresql.conf").read_text() + "\n" + settings)
+        self._install("pg_hba.conf", (ours / "pg_hba.conf").read_text())
+
+    def socket_directory(self) -> Path:
+        """Return a path of the data directory that is short enough for the address of a socket."""
+        if len(os.fsencode(self.data / f".s.PGSQL.{self.port}")) <= _SOCKET_PATH_LIMIT:
+            return self.data
+        digest = hashlib.sha256(os.fsencode(self.data)).hexdigest()[:16]
+        short = Path(f"/tmp/trapline-{os.geteuid()}-{digest}")  # noqa: S108 — short, and checked
+        with contextlib.suppress(FileExistsError):
+            short.symlink_to(self.data)
+        if short.lstat().st_uid != os.geteuid() or not short.samefile(self.data):
+            raise EmbeddedPostgresError(
+                f"{short} should lead to {self.data} and does not: remove it, "
+                "or choose a TRAPLINE_HOME with a shorter path."
+            )
+        return short
+
+    def password(self) -> str:
+        """Return the password for TCP; the first call makes it."""
+        if not self.password_path.exists():
+            _write(self.password_path, secrets.token_urlsafe(24), mode=0o600)
+        return self.password_path.read_text().strip()
+
+    def log_size(self) -> int:
+        return self.log_path.stat().st_size if self.log_path.exists() else 0
+
+    def log_since(self, position: int) -> str:
+        with self.log_path.open(encoding="utf-8", errors="replace") as file:
+            file.seek(position)
+            return file.read()
+
+    def _initialise(self) -> None:
+        """Make the cluster under another name: what bears the right one is complete."""
+        for left in self.directory.glob("data.unfinished-*"):
+            log.warning("an earlier set-up was interrupted; its files can be removed", path=left)
+        fresh = Path(tempfile.mkdtemp(prefix="data.unfinished-", dir=self.directory))
+        os.chown(fresh, self.owner.uid, self.owner.gid)
+        try:
+            self._run(fresh, "initdb", *_INITDB)
+            create = f"CREATE DATABASE {DATABASE};\n"
+            self._run(fresh, "postgres", "--single", "-D", watcher.HERE, "postgres", stdin=create)
+        except EmbeddedPostgresError:
+            with contextlib.suppress(OSError):
+                fresh.rmdir()  # initdb has emptied it.
+            raise
+        fresh.rename(self.data)
+        _sync(self.directory)
+
+    def _run(self, cwd: Path, program: str, *arguments: str, stdin: str = "") -> None:
+        """Run a program as the server's user, in a session of its own that Ctrl-C does not reach."""
+        done = subprocess.run(
+            [binary_for(self.owner, program), *arguments],
+            cwd=cwd,
+            input=stdin,
+            env={"PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            umask=0o077,
+            start_new_session=True,
+            check=False,
+            **self.owner.drop(),
+        )
+        if done.returncode != 0 or "ERROR:" in done.stderr:
+            raise self.failure(done.stderr)
+
+    def failure(self, output: str) -> EmbeddedPostgresError:
+        """Turn what PostgreSQL said into a sentence that says what to do."""
+        if os.strerror(errno.ENOSPC) in output:
+            return _full(self.directory)
+        lines = [line for line in output.splitlines() if line.strip()]
+        grave = [line for line in lines if "FATAL:" in line or "PANIC:" in line or "error:" in line]
+        words = next(iter(grave or lines[-1:]), "it gave no reason")
+        reason = words.rpartition("FATAL:")[2].strip().replace(watcher.HERE, str(self.data))
+        return EmbeddedPostgresError(
+            f"PostgreSQL did not start: {reason.rstrip('.')}. Its log is {self.log_path}."
+        )
+
+    def _install(self, name: str, text: str) -> None:
+        """Put a file in the data directory at one stroke, readable for the server's user."""
+        path = self.data / f"{name}.new"
+        path.unlink(missing_ok=True)
+        _write(path, text, mode=0o600)
+        os.chown(path, self.owner.uid, self.owner.gid)
+        path.replace(self.data / name)
+
+
+@contextlib.contextmanager
+def explained(home: Path) -> Iterator[None]:
+    """Turn what the file system refuses into a sentence that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise _full(home) from error
+        raise EmbeddedPostgresError(
+            f"{user_name(os.geteuid())} cannot use {error.filename or home} "
+            f"({error.strerror}): correct that, or choose another directory with TRAPLINE_HOME."
+        ) from error
+
+
+def _full(path: Path) -> EmbeddedPostgresError:
+    return EmbeddedPostgresError(
+        f"The disk that holds {path} is full: make room and start again. "
+        "Everything that was committed is still there."
+    )
+
+
+def _require_owner(path: Path, uid: int) -> None:
+    found = path.stat().st_uid
+    if found != uid:
+        raise EmbeddedPostgresError(
+            f"{path} belongs to {user_name(found)} and would have to belong to {user_name(uid)}: "
+            f"run Trapline as the user who made it, or `chown -R {uid} {path}`, "
+            "or choose another TRAPLINE_HOME."
+        )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _write(path: Path, text: str, *, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _sync(directory: Path) -> None:
+    """Make a rename survive a power failure."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

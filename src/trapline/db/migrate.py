@@ -1,0 +1,331 @@
+"""Ordered, hashed migrations, and functions and views that are re-run when they changed.
+
+In: a connection of the schema's owner, with the time limits of maintenance. Out: what was applied or reverted.
+Owns the schema `trapline`: migration, functions.
+
+    sql/migrations/NNNN_name.up.sql      runs once, in one transaction
+    sql/migrations/NNNN_name.down.sql    undoes it
+    sql/functions/*.sql                  re-run, in one transaction, after every change of theirs
+                                         and after every migration
+
+A migration whose first line is `-- trapline: no-transaction` runs statement by statement, for
+CREATE INDEX CONCURRENTLY. Each of its statements must bear being run twice (IF NOT EXISTS), for
+when it is interrupted it starts again from the top.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import cached_property, partial
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import asyncpg
+
+from trapline.db.statements import split
+from trapline.errors import MigrationError
+from trapline.logs import get_logger
+
+log = get_logger(__name__)
+
+SQL: Final = Path(__file__).parent / "sql"
+NO_TRANSACTION: Final = "-- trapline: no-transaction"
+
+_LOCK: Final = 0x74_72_61_70_6C_69_6E_65  # "trapline" in ASCII
+_LOCK_POLL: Final = 0.1
+# A waiting ALTER TABLE makes everyone queue behind it, so it gives up soon and comes back later.
+_SHORT_LOCK_WAIT: Final = "SET lock_timeout = '2s'"
+_LOCK_ATTEMPTS: Final = 60
+_LOCK_PAUSE: Final = 1.0
+
+_FILE: Final = re.compile(r"(?P<number>\d{4})_(?P<word>[a-z0-9_]+)\.(?P<way>up|down)\.sql")
+
+_LEDGER: Final = """
+CREATE SCHEMA IF NOT EXISTS trapline;
+CREATE TABLE IF NOT EXISTS trapline.migration (
+    name text PRIMARY KEY,
+    sha256 text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now(),
+    duration interval NOT NULL
+);
+CREATE TABLE IF NOT EXISTS trapline.functions (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    sha256 text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+);
+"""
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One numbered pair of files."""
+
+    number: int
+    name: str
+    up: str
+    down: str
+
+    @cached_property
+    def sha256(self) -> str:
+        return sha256(self.up.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What one step did, and how long it took."""
+
+    name: str
+    duration: timedelta
+
+
+class State(StrEnum):
+    APPLIED = "applied"
+    PENDING = "pending"
+    CHANGED = "changed"
+    """Applied, but its file is another one now."""
+    UNKNOWN = "unknown"
+    """Applied, but this version of Trapline has no such file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    name: str
+    state: State
+    applied_at: datetime | None = None
+
+
+async def upgrade(conn: asyncpg.Connection, *, sql: Path = SQL) -> list[Applied]:
+    """Apply what is missing. Many processes may call this at once: one works, the others wait."""
+    migrations = load(sql)
+    async with _sole_migrator(conn):
+        await conn.execute(_LEDGER)
+        applied = await _checked(conn, migrations)
+        done = [await _apply(conn, m) for m in migrations if m.name not in applied]
+        await _run_functions(conn, sql, migrations)
+        return done
+
+
+async def downgrade(
+    conn: asyncpg.Connection,
+    *,
+    to: int | None = None,
+    sql: Path = SQL,
+) -> list[Applied]:
+    """Revert the last migration, or every one numbered above `to`, newest first."""
+    migrations = load(sql)
+    async with _sole_migrator(conn):
+        await conn.execute(_LEDGER)
+        applied = await _checked(conn, migrations)
+        present = [m for m in reversed(migrations) if m.name in applied]
+        doomed = present[:1] if to is None else [m for m in present if m.number > to]
+        return [await _revert(conn, m) for m in doomed]
+
+
+async def status(conn: asyncpg.Connection, *, sql: Path = SQL) -> list[Status]:
+    """Compare the files with the database; changes nothing."""
+    rows = await _ledger(conn)
+    known = {m.name: m for m in load(sql)}
+    return [_status_of(name, known.get(name), rows.get(name)) for name in sorted({*known, *rows})]
+
+
+def _status_of(name: str, file: Migration | None, row: asyncpg.Record | None) -> Status:
+    if row is None:
+        return Status(name, State.PENDING)
+    if file is None:
+        return Status(name, State.UNKNOWN, row["applied_at"])
+    state = State.APPLIED if row["sha256"] == file.sha256 else State.CHANGED
+    return Status(name, state, row["applied_at"])
+
+
+def load(sql: Path = SQL) -> list[Migration]:
+    """Read the migrations in order; a misnamed, doubled or half missing one is an error."""
+    pairs: dict[str, dict[str, str]] = {}
+    for path in sorted((sql / "migrations").glob("*.sql")):
+        match = _FILE.fullmatch(path.name)
+        if match is None:
+            raise MigrationError(f"{path.name}: a migration is named 0001_word.up.sql or .down.sql")
+        name = f"{match['number']}_{match['word']}"
+        pairs.setdefault(name, {})[match["way"]] = path.read_text()
+    for name, pair in pairs.items():
+        for way in {"up", "down"} - pair.keys():
+            raise MigrationError(f"{name}.{way}.sql is missing: a migration has an up and a down")
+    migrations = [Migration(int(name[:4]), name, p["up"], p["down"]) for name, p in pairs.items()]
+    for first, second in pairwise(migrations):
+        if first.number == second.number:
+            raise MigrationError(f"{first.name} and {second.name} have the same number")
+    return migrations
+
+
+@asynccontextmanager
+async def _sole_migrator(conn: asyncpg.Connection) -> AsyncIterator[None]:
+    """Hold the migration lock of this database.
+
+    Polling instead of waiting in pg_advisory_lock: a waiting statement holds a snapshot, and
+    CREATE INDEX CONCURRENTLY in the process that works would wait for it in turn, for ever.
+    """
+    while not await conn.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK):  # noqa: ASYNC110 (another process has it)
+        await asyncio.sleep(_LOCK_POLL)
+    try:
+        await conn.execute(_SHORT_LOCK_WAIT)
+        yield
+    finally:
+        if not conn.is_closed():
+            await conn.execute("RESET lock_timeout")
+            await conn.fetchval("SELECT pg_advisory_unlock($1)", _LOCK)
+
+
+async def _ledger(conn: asyncpg.Connection) -> dict[str, asyncpg.Record]:
+    if await conn.fetchval("SELECT to_regclass('trapline.migration')") is None:
+        return {}
+    rows = await conn.fetch("SELECT name, sha256, applied_at FROM trapline.migration")
+    return {row["name"]: row for row in rows}
+
+
+async def _checked(conn: asyncpg.Connection, migrations: Sequence[Migration]) -> set[str]:
+    """Return the names that are applied, once they are sure to fit these files."""
+    rows = await _ledger(conn)
+    known = {m.name: m for m in migrations}
+    newest_known = max(known, default="none")
+    for name in sorted(rows.keys() - known.keys()):
+        if name > newest_known or not known:
+            raise MigrationError(
+                f"This database was migrated by a newer Trapline: it has {name}, and this version"
+                f" knows migrations up to {newest_known}. Install the newer version."
+            )
+        raise MigrationError(f"{name} is applied to this database, but its file is missing.")
+    for name, row in rows.items():
+        if row["sha256"] != known[name].sha256:
+            raise MigrationError(
+                f"{name}.up.sql was edited after it had been applied to this database."
+                " Restore the file and write the change as a new migration."
+            )
+    newest_applied = max(rows, default="")
+    for migration in migrations:
+        if migration.name not in rows and migration.name < newest_applied:
+            raise MigrationError(
+                f"{migration.name} is numbered before {newest_applied}, which this database"
+                " already has. Give it the next free number."
+            )
+    return set(rows)
+
+
+async def _apply(conn: asyncpg.Connection, migration: Migration) -> Applied:
+    async def record(seconds: float) -> None:
+        await conn.execute(
+            "INSERT INTO trapline.migration (name, sha256, duration) VALUES ($1, $2, $3)",
+            migration.name,
+            migration.sha256,
+            timedelta(seconds=seconds),
+        )
+
+    return await _run(conn, f"{migration.name}.up.sql", migration.up, record)
+
+
+async def _revert(conn: asyncpg.Connection, migration: Migration) -> Applied:
+    async def record(_seconds: float) -> None:
+        await conn.execute("DELETE FROM trapline.migration WHERE name = $1", migration.name)
+        # It may have dropped some of them: the next upgrade makes them all again.
+        await conn.execute("DELETE FROM trapline.functions")
+
+    return await _run(conn, f"{migration.name}.down.sql", migration.down, record)
+
+
+async def _run(
+    conn: asyncpg.Connection, file: str, script: str, record: Callable[[float], Awaitable[None]]
+) -> Applied:
+    begin = time.monotonic()
+
+    async def in_one_transaction() -> None:
+        async with conn.transaction():
+            await conn.execute(script)
+            await record(time.monotonic() - begin)
+
+    try:
+        if script.startswith(NO_TRANSACTION):
+            await _one_by_one(conn, script)
+            await record(time.monotonic() - begin)
+        else:
+            await _patiently(in_one_transaction)
+    except asyncpg.PostgresError as error:
+        raise MigrationError(f"{file} failed: {error}") from error
+    duration = timedelta(seconds=time.monotonic() - begin)
+    log.info("migration done", file=file, seconds=round(duration.total_seconds(), 3))
+    return Applied(file.removesuffix(".sql").removesuffix(".up").removesuffix(".down"), duration)
+
+
+async def _one_by_one(conn: asyncpg.Connection, script: str) -> None:
+    await _drop_half_built_indexes(conn, script)
+    for statement in split(script):
+        if re.search(r"\bCONCURRENTLY\b", statement, re.IGNORECASE):
+            # It waits without holding anyone up, and giving up would leave an invalid index.
+            await conn.execute("SET lock_timeout = 0")
+            await conn.execute(statement)
+            await conn.execute(_SHORT_LOCK_WAIT)
+        else:
+            await _patiently(partial(conn.execute, statement))
+
+
+async def _drop_half_built_indexes(conn: asyncpg.Connection, script: str) -> None:
+    """IF NOT EXISTS would take the ruin of an interrupted build for the index itself."""
+    invalid = await conn.fetch(
+        "SELECT format('%I.%I', n.nspname, c.relname) AS full_name, c.relname AS name"
+        " FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+        " JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE NOT i.indisvalid AND c.relkind = 'i'"
+    )
+    for row in invalid:
+        if re.search(rf"\b{re.escape(row['name'])}\b", script):
+            await conn.execute(f"DROP INDEX CONCURRENTLY {row['full_name']}")
+
+
+async def _patiently(action: Callable[[], Awaitable[object]]) -> None:
+    """Try again while someone else holds a lock for longer than our short lock_timeout."""
+    for attempt in range(1, _LOCK_ATTEMPTS + 1):
+        try:
+            await action()
+            return
+        except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+            if attempt == _LOCK_ATTEMPTS:
+                raise
+            log.info("migration waits for a lock", attempt=attempt)
+            await asyncio.sleep(_LOCK_PAUSE)
+
+
+async def _run_functions(
+    conn: asyncpg.Connection, sql: Path, migrations: Sequence[Migration]
+) -> None:
+    """Re-run all functions and views when one of them, or what they stand on, changed."""
+    files = sorted((sql / "functions").glob("*.sql"))
+    digest = sha256("".join(m.sha256 for m in migrations).encode())
+    for path in files:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    if digest.hexdigest() == await conn.fetchval("SELECT sha256 FROM trapline.functions"):
+        return
+
+    async def in_one_transaction() -> None:
+        async with conn.transaction():
+            for path in files:
+                await _run_function_file(conn, path)
+            await conn.execute(
+                "INSERT INTO trapline.functions (sha256) VALUES ($1)"
+                " ON CONFLICT (only_row) DO UPDATE SET sha256 = $1, applied_at = now()",
+                digest.hexdigest(),
+            )
+
+    await _patiently(in_one_transaction)
+
+
+async def _run_function_file(conn: asyncpg.Connection, path: Path) -> None:
+    try:
+        await conn.execute(path.read_text())
+    except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+        raise
+    except asyncpg.PostgresError as error:
+        raise MigrationError(f"{path.name} failed: {error}") from error

@@ -1,0 +1,207 @@
+"""From the lines of pages to blocks: what is a heading, a paragraph, an item, a table."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from trapline.extract.documents.blocks import Block, Sort, heading, page, paragraph, table
+
+_ITEM = re.compile(r"^(?:([•◦▪●■‣\u2013\u2014*·\uf0b7-])|(\d{1,3}|[a-z])[.)])\s+(?=\S)")
+_DIGITS = re.compile(r"\d+")
+_SENTENCE_END = (".", ":", "!", "?", "…", "。")
+_MAX_HEADING = 160
+_LARGER = 1.12
+_SAME_COLUMN = 12.0
+_FURNITURE_LINES = 2
+_FURNITURE_PAGES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a page: its cells (one, unless gaps split it) and where they stand."""
+
+    cells: tuple[str, ...]
+    starts: tuple[float, ...] = ()
+    right: float = 0.0
+    top: float = 0.0
+    height: float = 0.0
+    bold: bool = False
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.cells)
+
+
+def furniture(pages: list[list[Line]]) -> set[str]:
+    """Lines that stand at the top or bottom of most pages: running heads and page numbers."""
+    if len(pages) < _FURNITURE_PAGES:
+        return set()
+    seen: Counter[str] = Counter()
+    for lines in pages:
+        edge = lines[:_FURNITURE_LINES] + lines[-_FURNITURE_LINES:]
+        seen.update({_DIGITS.sub("#", line.text) for line in edge})
+    return {text for text, count in seen.items() if count * 2 > len(pages)}
+
+
+def blocks_of(
+    pages: list[list[Line]], outline: Mapping[tuple[int, str], int], repeated: set[str]
+) -> Iterator[Block]:
+    """The blocks of all pages; a page marker stands before each page."""
+    sizes = _Sizes([line for lines in pages for line in lines])
+    for number, lines in enumerate(pages):
+        yield page(number + 1)
+        edges = {*range(_FURNITURE_LINES), *range(len(lines) - _FURNITURE_LINES, len(lines))}
+        kept = [
+            line
+            for index, line in enumerate(lines)
+            if index not in edges or _DIGITS.sub("#", line.text) not in repeated
+        ]
+        yield from _page_blocks(
+            kept, sizes, {t: level for (n, t), level in outline.items() if n == number}
+        )
+
+
+class _Sizes:
+    """Which sizes of type are headings, and of which level."""
+
+    def __init__(self, lines: list[Line]) -> None:
+        weight: Counter[float] = Counter()
+        for line in lines:
+            weight[line.height] += len(line.text)
+        self._body = weight.most_common(1)[0][0] if weight else 0.0
+        larger = sorted((size for size in weight if size > self._body * _LARGER), reverse=True)
+        self._levels = {size: min(rank, 6) for rank, size in enumerate(_merged(larger), 1)}
+        self._all = larger
+
+    def level(self, line: Line) -> int:
+        """The level of a line that is a heading by its looks; 0 for any other."""
+        text = line.text
+        if not line.height or len(text) > _MAX_HEADING or not any(map(str.isalpha, text)):
+            return 0
+        if line.height > self._body * _LARGER:
+            near = [level for size, level in self._levels.items() if size * 0.95 <= line.height]
+            return min(near, default=len(self._levels) or 1)
+        # A bold line of body size that does not end a sentence heads what follows.
+        is_short = len(line.cells) == 1 and len(text) < _MAX_HEADING / 2
+        bold_heading = line.bold and is_short and not text.endswith(_SENTENCE_END[:1])
+        return min(len(self._levels) + 1, 6) if bold_heading else 0
+
+
+def _merged(sizes: list[float]) -> list[float]:
+    """Sizes without those that differ from their larger neighbour by less than a twentieth."""
+    kept: list[float] = []
+    for size in sizes:
+        if not kept or size < kept[-1] * 0.95:
+            kept.append(size)
+    return kept
+
+
+def _page_blocks(lines: list[Line], sizes: _Sizes, outline: Mapping[str, int]) -> Iterator[Block]:
+    index = 0
+    while index < len(lines):
+        rows = _table_rows(lines, index)
+        if rows:
+            yield table(line.cells for line in rows)
+            index += len(rows)
+            continue
+        line = lines[index]
+        level = outline.get(" ".join(line.text.split()).lower()) or sizes.level(line)
+        end = (
+            _end_of(lines, index, sizes, outline)
+            if not level
+            else _end_of_heading(lines, index, sizes, level)
+        )
+        yield _block(lines[index:end], level)
+        index = end
+
+
+def _table_rows(lines: list[Line], index: int) -> list[Line]:
+    """The lines from here on whose cells stand in the same columns; two at least."""
+    first = lines[index]
+    if len(first.cells) < 2:  # noqa: PLR2004 - columns
+        return []
+    rows = [first]
+    for line in lines[index + 1 :]:
+        if len(line.cells) != len(first.cells) or not _aligned(first, line):
+            break
+        rows.append(line)
+    return rows if len(rows) > 1 else []
+
+
+def _aligned(first: Line, other: Line) -> bool:
+    pairs = zip(first.starts, other.starts, strict=True)
+    close = sum(abs(one - two) <= _SAME_COLUMN for one, two in pairs)
+    return close * 3 >= len(first.starts) * 2
+
+
+def _end_of(lines: list[Line], index: int, sizes: _Sizes, outline: Mapping[str, int]) -> int:
+    """Where the paragraph that begins with a line ends."""
+    widest = max((line.right for line in lines), default=0.0)
+    end = index + 1
+    while end < len(lines):
+        before, line = lines[end - 1], lines[end]
+        is_new = (
+            _begins_anew(before, line, widest)
+            or sizes.level(line)
+            or " ".join(line.text.split()).lower() in outline
+            or _table_rows(lines, end)
+        )
+        if is_new:
+            break
+        end += 1
+    return end
+
+
+def _end_of_heading(lines: list[Line], index: int, sizes: _Sizes, level: int) -> int:
+    """A heading may run over two or three lines of one size, close together."""
+    end = index + 1
+    while end < min(len(lines), index + 3):
+        before, line = lines[end - 1], lines[end]
+        gap = before.top - line.top
+        if (
+            line.height != before.height
+            or sizes.level(line) != level
+            or not 0 < gap < line.height * 1.6
+        ):
+            break
+        end += 1
+    return end
+
+
+def _begins_anew(before: Line, line: Line, widest: float) -> bool:
+    if _ITEM.match(line.text):
+        return True
+    if not line.height or not before.height:
+        # Without geometry a line that ends a sentence ends the paragraph.
+        return before.text.endswith(_SENTENCE_END)
+    gap = before.top - line.top
+    if gap > 1.75 * max(line.height, before.height) or abs(line.height - before.height) > 1.5:  # noqa: PLR2004 - points
+        return True
+    if gap < 0:
+        # The text went up: a new column, in which a sentence may go on.
+        return before.text.endswith(_SENTENCE_END)
+    ends_early = before.right < widest - 4 * line.height
+    return ends_early and before.text.endswith(_SENTENCE_END)
+
+
+def _block(lines: list[Line], level: int) -> Block:
+    text = _joined(lines)
+    if level:
+        return heading(text, level)
+    if match := _ITEM.match(text):
+        return Block(Sort.ITEM, text[match.end() :], ordered=match.group(2) is not None)
+    return paragraph(text)
+
+
+def _joined(lines: list[Line]) -> str:
+    """Lines as one text; words that a line break has cut are made whole."""
+    text = ""
+    for line in lines:
+        part = line.text
+        cut = text.endswith("-") and text[-2:-1].isalpha() and part[:1].islower()
+        if cut or text.endswith("\u00ad"):
+            text = text[:-1] + part
+        else:
+            text = f"{text} {part}" if text else part
+    return text.replace("\u00ad", "")

@@ -1,0 +1,78 @@
+"""The real `trapline` program as a subprocess, on a database of its own."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from tests.postgres import on_database
+
+PROGRAM = Path(sys.executable).with_name("trapline")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Trapline:
+    """Runs commands with one environment."""
+
+    environment: dict[str, str]
+    directory: Path
+
+    async def __call__(self, *arguments: str, given: str = "", **variables: str) -> Outcome:
+        process = await self.start(*arguments, **variables)
+        out, err = await process.communicate(given.encode())
+        assert process.returncode is not None
+        return Outcome(process.returncode, out.decode(), err.decode())
+
+    async def start(self, *arguments: str, **variables: str) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            PROGRAM,
+            *arguments,
+            cwd=self.directory,
+            env=self.environment | variables,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+
+
+@pytest.fixture
+async def empty_dsn(server_dsn: str) -> AsyncIterator[str]:
+    """The URL of a database without any schema of ours."""
+    name = f"empty_{uuid4().hex}"
+    conn = await asyncpg.connect(server_dsn)
+    try:
+        await conn.execute(f"CREATE DATABASE {name} STRATEGY FILE_COPY")
+        yield on_database(server_dsn, name)
+        await conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    finally:
+        await conn.close()
+
+
+@pytest.fixture
+def trapline(empty_dsn: str, tmp_path: Path) -> Trapline:
+    """The program on an external, empty database: it must set up everything by itself."""
+    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG"}}
+    return Trapline(
+        kept | {"DATABASE_URL": empty_dsn, "TRAPLINE_HOME": str(tmp_path / "home")}, tmp_path
+    )

@@ -1,0 +1,48 @@
+"""The real HTTP application on a real port, over a fresh database, in the test's own loop."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import aiohttp
+import pytest
+import uvicorn
+
+from trapline.api import application
+from trapline.db import tenancy
+from trapline.db.pool import Database
+from trapline.settings import Settings
+
+Served = Callable[[Settings], AbstractAsyncContextManager[aiohttp.ClientSession]]
+
+
+@pytest.fixture
+def served(database: Database) -> Served:
+    """Serve the application with other settings than the usual ones."""
+
+    @asynccontextmanager
+    async def serve(settings: Settings) -> AsyncIterator[aiohttp.ClientSession]:
+        async with database.system_tx() as conn:
+            await tenancy.ensure_default(conn)
+        listener = socket.create_server(("127.0.0.1", 0))
+        server = uvicorn.Server(
+            uvicorn.Config(application.build(database, settings), log_config=None, lifespan="off")
+        )
+        running = asyncio.create_task(server.serve(sockets=[listener]))
+        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        try:
+            async with aiohttp.ClientSession(base) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            await running
+
+    return serve
+
+
+@pytest.fixture
+async def api(served: Served, server_settings: Settings) -> AsyncIterator[aiohttp.ClientSession]:
+    """A client of the application as a newcomer starts it: on loopback, without keys."""
+    async with served(server_settings) as client:
+        yield client

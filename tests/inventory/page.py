@@ -1,0 +1,158 @@
+"""docs/coverage.md as rows, and the counts at its head."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "coverage.md"
+
+HEADER = ["what", "where it lives here", "proof"]
+COUNTS_HEADER = [
+    "document", "rows", "a place, with proof", "a place, no proof yet", "not yet", "decided against",
+]  # fmt: skip
+
+_RULE = re.compile(r"\|[\s:|-]+\|")
+_CELL = re.compile(r"(?<!\\)\|")
+_REFERENCE = re.compile(r"`([^`]*)`")
+_NOT_YET = re.compile(r"not yet(; planned: \S.*)?")
+_DECIDED = re.compile(r"decided against: \S.*")
+
+
+class State(Enum):
+    PROVEN = "a place, with proof"
+    PLACED = "a place, no proof yet"
+    NOT_YET = "not yet"
+    DECIDED_AGAINST = "decided against"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    line: int
+    document: str
+    what: str
+    place: str
+    proof: str
+
+    @property
+    def name(self) -> str:
+        """What the row is about, without its note."""
+        return self.what.partition(" — ")[0].replace("`", "")
+
+    @property
+    def state(self) -> State:
+        if self.place.startswith("not yet"):
+            return State.NOT_YET
+        if self.place.startswith("decided against"):
+            return State.DECIDED_AGAINST
+        return State.PLACED if self.proof == "not yet" else State.PROVEN
+
+    @property
+    def references(self) -> list[str]:
+        """What the row claims to exist: every backticked name but those of its first cell."""
+        return _REFERENCE.findall(self.place) + _REFERENCE.findall(self.proof)
+
+
+class UnreadablePage(ValueError):
+    """A table of the page has not the form that its head describes."""
+
+
+def parse(text: str) -> list[Row]:
+    rows: list[Row] = []
+    document = ""
+    header: list[str] | None = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.startswith("## "):
+            document = line.removeprefix("## ").strip()
+        if not line.lstrip().startswith("|"):
+            header = None
+        elif header is None:
+            header = _header(number, line)
+        elif header == HEADER and not _RULE.fullmatch(line.strip()):
+            rows.append(_row(number, document, line))
+    return rows
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in _CELL.split(line.strip())[1:-1]]
+
+
+def _header(number: int, line: str) -> list[str]:
+    cells = _cells(line)
+    if cells not in (HEADER, COUNTS_HEADER):
+        raise UnreadablePage(f"line {number}: a table with the columns {cells}")
+    return cells
+
+
+def _row(number: int, document: str, line: str) -> Row:
+    cells = _cells(line)
+    if len(cells) != len(HEADER) or not all(cells):
+        raise UnreadablePage(f"line {number}: a row needs three filled cells, this has {cells}")
+    return Row(number, document, *cells)
+
+
+def wrong_states(rows: Iterable[Row]) -> Iterator[str]:
+    for row in rows:
+        if not _has_right_place(row):
+            yield f"line {row.line}, {row.name}: {row.place!r} is none of the three states"
+        elif not _has_right_proof(row):
+            yield f"line {row.line}, {row.name}: {row.proof!r} is no proof for that state"
+
+
+def _has_right_place(row: Row) -> bool:
+    match row.state:
+        case State.NOT_YET:
+            return _NOT_YET.fullmatch(row.place) is not None
+        case State.DECIDED_AGAINST:
+            return _DECIDED.fullmatch(row.place) is not None
+        case State.PLACED | State.PROVEN:
+            return _REFERENCE.search(row.place) is not None
+
+
+def _has_right_proof(row: Row) -> bool:
+    match row.state:
+        case State.NOT_YET | State.PLACED:
+            return row.proof == "not yet"
+        case State.DECIDED_AGAINST:
+            return row.proof == "—" or _is_proof(row.proof)
+        case State.PROVEN:
+            return _is_proof(row.proof)
+
+
+def _is_proof(cell: str) -> bool:
+    return any(
+        (reference.startswith("tests/") and "::" in reference)
+        or reference.startswith("benchmarks/")
+        for reference in _REFERENCE.findall(cell)
+    )
+
+
+def repeated(rows: Iterable[Row]) -> list[str]:
+    seen = Counter((row.document, row.name) for row in rows)
+    return [
+        f"{document}: {name} is listed {n} times" for (document, name), n in seen.items() if n > 1
+    ]
+
+
+def counts(rows: list[Row]) -> str:
+    """Return the table of counts that belongs at the head of the page."""
+    documents = dict.fromkeys(row.document for row in rows)
+    lines = [
+        _line(COUNTS_HEADER),
+        "|" + "---|" * len(COUNTS_HEADER),
+        *(_count(title, [row for row in rows if row.document == title]) for title in documents),
+        _count("all", rows),
+    ]
+    return "\n".join(lines)
+
+
+def _count(title: str, rows: list[Row]) -> str:
+    states = Counter(row.state for row in rows)
+    return _line([title, str(len(rows)), *(str(states[state]) for state in State)])
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,43 @@
+import json
+import logging
+from uuid import UUID
+
+import pytest
+import structlog
+
+from trapline import logs
+from trapline.settings import Settings
+
+TRACE = UUID("0197c9e2-7b1f-7c9e-8d6c-2f6f3f6f1a11")
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> object:
+    yield
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+    logging.basicConfig(handlers=[], force=True)
+
+
+def test_json_lines_carry_the_trace_id(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure(Settings(log_format="json"))
+    logs.bind_trace(TRACE)
+    logs.get_logger("trapline.example").info("page stored", url="http://a/ü")
+    line = json.loads(capsys.readouterr().err)
+    assert line["event"] == "page stored"
+    assert line["url"] == "http://a/ü"
+    assert line["trace_id"] == str(TRACE)
+    assert line["level"] == "info"
+
+
+def test_lines_of_libraries_look_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure(Settings(log_format="json"))
+    logging.getLogger("some.library").warning("careful")
+    line = json.loads(capsys.readouterr().err)
+    assert (line["event"], line["level"]) == ("careful", "warning")
+
+
+def test_the_level_is_a_floor(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure(Settings(log_format="json", log_level="error"))
+    logs.get_logger("trapline.example").warning("not written")
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,89 @@
+"""The steps of `make sql`: migrate a scratch database, dump it, analyse every query on it."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import asyncpg
+
+from tools.sql import queries, scratch
+from tools.sql.analysis import Analyser
+from tools.sql.module import Tables, render
+from tools.sql.queries import QueryError
+from tools.sql.schema import dump
+from trapline.db import migrate
+
+_PACKAGE = '"""Named queries, and the typed functions that `make sql` makes of them."""\n'
+ROLES = "CREATE ROLE trapline_worker; CREATE ROLE trapline_tenant;"
+
+
+async def generate(source: Path) -> list[Path]:
+    """Write what is out of date under src/trapline; return what was written."""
+    with scratch.cluster() as socket:
+        files = await generated(source, scratch.dsn(socket))
+    changed = [path for path, text in files.items() if _content(path) != text]
+    for path in changed:
+        path.write_text(files[path])
+    return changed
+
+
+async def generated(source: Path, dsn: str) -> dict[Path, str]:
+    """Return what every generated file should hold, by means of an empty database."""
+    conn = await asyncpg.connect(dsn)
+    try:
+        await conn.execute(ROLES)
+        await migrate.upgrade(conn, sql=source / "db" / "sql")
+        files = {source / "db" / "sql" / "schema.sql": dump(dsn)}
+        return files | await modules(source, conn)
+    finally:
+        await conn.close()
+
+
+async def modules(source: Path, conn: "asyncpg.Connection[asyncpg.Record]") -> dict[Path, str]:
+    """Return the text of each module beside a file of queries."""
+    analyser = await Analyser.of(conn)
+    tables = await _tables(conn)
+    files: dict[Path, str] = {}
+    for path in query_files(source):
+        try:
+            signatures = [await analyser.signature(query) for query in queries.read(path)]
+            files[path.with_suffix(".py")] = render(path.name, signatures, tables)
+        except QueryError as error:
+            raise QueryError(f"{path.relative_to(source)}: {error}") from None
+        files[path.with_name("__init__.py")] = _PACKAGE
+    return files
+
+
+def query_files(source: Path) -> list[Path]:
+    return sorted(p for p in source.glob("*/sql/*.sql") if p.name != "schema.sql")
+
+
+async def _tables(conn: "asyncpg.Connection[asyncpg.Record]") -> Tables:
+    """Name the row type of each table, so that queries for whole rows share one."""
+    rows = await conn.fetch(
+        "SELECT c.oid, c.relname, array_agg((a.attnum, a.attname, NOT a.attnotnull)"
+        " ORDER BY a.attnum) AS columns"
+        " FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0"
+        " WHERE c.relkind IN ('r', 'p') AND c.oid >= 16384 AND NOT a.attisdropped"
+        " GROUP BY c.oid ORDER BY c.oid"
+    )
+    return {
+        tuple(
+            ((row["oid"], number), name, nullable) for number, name, nullable in row["columns"]
+        ): ("".join(word.capitalize() for word in row["relname"].split("_")) + "Row")
+        for row in rows
+    }
+
+
+def release(source: Path) -> list[Path]:
+    """Note the hashes of all migrations: from now on an edit of one fails the build."""
+    directory = source / "db" / "sql" / "migrations"
+    manifest = directory / "RELEASED"
+    lines = [
+        f"{sha256(p.read_bytes()).hexdigest()}  {p.name}" for p in sorted(directory.glob("*.sql"))
+    ]
+    manifest.write_text("".join(f"{line}\n" for line in lines))
+    return [manifest]
+
+
+def _content(path: Path) -> str | None:
+    return path.read_text() if path.exists() else None
