@@ -28,6 +28,7 @@ BLOCK_TAGS: Final = tag_set(
     "dialog menu center frameset"
 )
 _BOUNDARY: Final = "\x00"
+_JOINTS: Final = ("", " ", _BOUNDARY)
 _PARAGRAPH_BREAKS: Final = 2
 
 
@@ -53,9 +54,9 @@ class Blocks:
 
 def read_blocks(outline: Outline) -> Blocks:
     code = outline.code
-    shown = (code == TEXT_NODE) & ~outline.within(HIDDEN_TAGS[code])
-    rows = np.flatnonzero(shown)
-    data = list(map(attrgetter("data"), compress(outline.nodes, shown)))
+    rows = np.flatnonzero(code == TEXT_NODE)
+    rows = rows[outline.enclosing(np.flatnonzero(HIDDEN_TAGS[code]), rows) == 0]
+    data = list(map(attrgetter("data"), map(outline.nodes.__getitem__, rows.tolist())))
     size = np.fromiter(map(len, map(str.strip, data)), np.intp, len(data))
     block_level = BLOCK_TAGS[code] | (code == OTHER_NODE)
     owners = outline.nearest(block_level)[rows]
@@ -76,10 +77,9 @@ def _boundaries(
     starts[1:] = (
         (np.diff(owners) != 0) | (np.diff(opened) != 0) | (passed >= _PARAGRAPH_BREAKS)
     )
-    joints = np.full(len(rows), "", dtype=object)
-    joints[1:][passed == 1] = " "
-    joints[starts] = _BOUNDARY
-    return starts, joints.tolist()
+    kinds = starts * 2
+    kinds[1:][(passed == 1) & ~starts[1:]] = 1
+    return starts, list(map(_JOINTS.__getitem__, kinds.tolist()))
 
 
 def _without_blank(

@@ -4,7 +4,6 @@ Everything is computed for all blocks of a page at once. The order of the column
 model file: change one and the model must be trained again (`make train-extractor`).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trapline.extract.blocks import BLOCK_TAGS, Blocks
-from trapline.extract.outline import OTHER_TAG, TAG, Flags, Floats, Ints, Outline, tag_set
+from trapline.extract.outline import OTHER_TAG, TAG, Floats, Ints, Outline, tag_set
 
 Columns: TypeAlias = dict[str, npt.NDArray[Any]]
 
@@ -49,10 +48,11 @@ def _character_classes() -> npt.NDArray[np.uint8]:
 _CHARACTER: Final = _character_classes()
 
 _HEADINGS: Final = tag_set("h1 h2 h3 h4 h5 h6")
-_OWN_TAGS: Final = "p li div td th h1 h2 h3 h4 dt dd pre blockquote label button figcaption option"
+_OWN_TAGS: Final = (
+    "p li div td th h1 h2 h3 h4 dt dd pre blockquote label button figcaption option"
+)
 _WITHIN_TAGS: Final = (
-    "nav header footer aside main article section form table ul ol dl figure blockquote pre "
-    "details dialog template noscript button label select address template"
+    "nav header footer aside main article section form table ul ol dl figure blockquote pre"
 )
 _INLINE_TAGS: Final = "a strong em code time small span"
 _CONTROLS: Final = tag_set("input button select option label textarea")
@@ -104,8 +104,8 @@ class Totals:
         outline, blocks = layout.outline, layout.blocks
         size = len(outline.code)
         self._last = outline.last
-        linked = outline.within(outline.code == TAG["a"])
-        in_link = np.where(linked[blocks.piece_row], blocks.piece_size, 0)
+        linked = outline.enclosing(outline.rows_of("a"), blocks.piece_row) > 0
+        in_link = np.where(linked, blocks.piece_size, 0)
         paragraph = outline.code[blocks.owner] == TAG["p"]
         start = blocks.first
         self.chars = self._sums(np.bincount(blocks.piece_row, blocks.piece_size, size))
@@ -160,18 +160,19 @@ def _text_columns(blocks: Blocks, counts: npt.NDArray[np.int64]) -> Columns:
 
 def _tag_columns(layout: Layout) -> Columns:
     outline, blocks = layout.outline, layout.blocks
-    own, code = outline.code[blocks.owner], outline.code
+    own = outline.code[blocks.owner]
     columns: Columns = {f"own_{tag}": own == TAG[tag] for tag in _OWN_TAGS.split()}
-    columns |= {
-        f"in_{tag}": outline.inherited(code == TAG[tag])[blocks.first] for tag in _WITHIN_TAGS.split()
-    }
+    for tag in _WITHIN_TAGS.split():
+        columns[f"in_{tag}"] = outline.enclosing(outline.rows_of(tag), blocks.first)
+    whole = np.maximum(np.bincount(blocks.piece_block, blocks.piece_size, len(blocks)), 1)
     for tag in _INLINE_TAGS.split():
-        inside = outline.within(code == TAG[tag])[blocks.piece_row]
-        size = np.bincount(blocks.piece_block, np.where(inside, blocks.piece_size, 0), len(blocks))
-        whole = np.bincount(blocks.piece_block, blocks.piece_size, len(blocks))
-        columns[f"part_{tag}"] = size / np.maximum(whole, 1)
-    columns["depth"] = _log(outline.inherited(code >= OTHER_TAG)[blocks.owner])
-    columns["lists"] = outline.inherited(_LISTED[code])[blocks.first]
+        inside = outline.enclosing(outline.rows_of(tag), blocks.piece_row) > 0
+        size = np.where(inside, blocks.piece_size, 0)
+        columns[f"part_{tag}"] = np.bincount(blocks.piece_block, size, len(blocks)) / whole
+    elements = np.flatnonzero(outline.code >= OTHER_TAG)
+    columns["depth"] = _log(outline.enclosing(elements, blocks.owner))
+    listed = np.flatnonzero(_LISTED[outline.code])
+    columns["lists"] = outline.enclosing(listed, blocks.first)
     return columns
 
 
@@ -286,9 +287,7 @@ def page_vector(layout: Layout, totals: Totals, hints: Floats) -> tuple[list[str
     tags = np.bincount(outline.code, minlength=len(TAG) + OTHER_TAG + 1)
     words = max(int(blocks.words.sum()), 1)
     inside = {
-        tag: np.bincount(
-            outline.within(outline.code == TAG[tag])[blocks.first], blocks.words, 2
-        )[1]
+        tag: float(blocks.words[outline.enclosing(outline.rows_of(tag), blocks.first) > 0].sum())
         / words
         for tag in ("article", "main", "p", "li", "td", "pre", "nav", "h2", "h3")
     }
@@ -309,28 +308,25 @@ def page_vector(layout: Layout, totals: Totals, hints: Floats) -> tuple[list[str
     return names, np.concatenate((np.array(values, dtype=np.float32), hints))
 
 
-def echo_columns(blocks: Blocks, echoes: Sequence[frozenset[str]]) -> Columns:
-    """How much of a block's words the page's title, description and structured data repeat."""
-    columns: Columns = {}
-    for number, words in enumerate(echoes):
-        shared = np.fromiter(
-            map(len, map(words.intersection, blocks.split)), np.float32, len(blocks)
-        )
-        columns[f"echo_{number}"] = shared / np.maximum(blocks.words, 1)
-        columns[f"echoed_{number}"] = shared / max(len(words), 1)
-    return columns
+def _echo_columns(blocks: Blocks, echo: frozenset[str]) -> Columns:
+    """How much of a block the page's title and description repeat, and how much of them it has."""
+    shared = np.fromiter(map(len, map(echo.intersection, blocks.split)), np.float32, len(blocks))
+    return {
+        "echo": shared / np.maximum(blocks.words, 1),
+        "echoed": shared / max(len(echo), 1),
+    }
 
 
 def block_columns(
     layout: Layout,
     totals: Totals,
     counts: npt.NDArray[np.int64],
-    hidden: Flags,
-    echoes: Sequence[frozenset[str]],
+    hidden: Ints,
+    echo: frozenset[str],
 ) -> Columns:
     return {
-        "hidden": layout.outline.inherited(hidden)[layout.blocks.first],
-        **echo_columns(layout.blocks, echoes),
+        "hidden": layout.outline.enclosing(hidden, layout.blocks.first),
+        **_echo_columns(layout.blocks, echo),
         **_text_columns(layout.blocks, counts),
         **_tag_columns(layout),
         **_place_columns(layout, totals),

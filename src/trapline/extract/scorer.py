@@ -24,6 +24,8 @@ from trapline.model import PageType
 MODEL: Final = "model.npz"
 _BOUND: Final = 4.0
 _WINDOW: Final = 2
+# Networks that are trained towards F1 are surer than they should be.
+_SOFTENED: Final = 0.6
 _SCORE_STEP: Final = 0.05
 TYPES: Final = (
     PageType.ARTICLE,
@@ -98,7 +100,6 @@ class Network:
 @dataclass(frozen=True, slots=True)
 class Scorer:
     vocabulary: Vocabulary
-    columns: tuple[str, ...]
     mean: Floats
     scale: Floats
     networks: tuple[Network, ...]
@@ -110,7 +111,8 @@ class Scorer:
         weights = np.sqrt(reading.blocks.words).astype(np.float32)
         groups = tuple(map(Group.of, reading.group_keys()))
         logits = [network.logits(matrix, groups, weights) for network in self.networks]
-        return np.asarray(1 / (1 + np.exp(-np.mean(logits, axis=0))), dtype=np.float32)
+        softened = np.clip(np.mean(logits, axis=0) * _SOFTENED, -30, 30)
+        return np.asarray(1 / (1 + np.exp(-softened)), dtype=np.float32)
 
     def normal(self, matrix: Floats) -> Floats:
         return np.clip((matrix - self.mean) * self.scale, -_BOUND, _BOUND)
@@ -139,7 +141,6 @@ def load_scorer(data: bytes) -> Scorer:
             vocabulary=Vocabulary.of(
                 *(unpack_scores(arrays[name].tobytes()) for name in ("names", "texts", "headings"))
             ),
-            columns=tuple(arrays["columns"].tobytes().decode().split("\n")),
             mean=arrays["mean"],
             scale=arrays["scale"],
             networks=networks,
@@ -161,7 +162,6 @@ def dump_scorer(scorer: Scorer) -> bytes:
     lexicons = (scorer.vocabulary.names, scorer.vocabulary.texts, scorer.vocabulary.headings)
     for name, lexicon in zip(("names", "texts", "headings"), lexicons, strict=True):
         arrays[name] = np.frombuffer(pack_scores(lexicon.scores), dtype=np.uint8)
-    arrays["columns"] = np.frombuffer("\n".join(scorer.columns).encode(), dtype=np.uint8)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()
