@@ -58,11 +58,14 @@ def _best_source(attrs: dict[str, str]) -> str:
 def largest(srcset: str) -> str:
     """The candidate of a srcset with the greatest width or density; "" if there is none."""
     best, size = "", 0.0
-    for match in _CANDIDATE.finditer(srcset[:20_000]):
+    srcset = srcset[:20_000]
+    match = _CANDIDATE.match(srcset)
+    while match:
         descriptor = _SIZE.match(match.group(2) or "")
         width = float(descriptor.group(1)) if descriptor else 1.0
         if width > size:
             best, size = match.group(1).rstrip(","), width
+        match = _CANDIDATE.match(srcset, match.end())
     return best
 
 

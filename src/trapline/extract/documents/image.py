@@ -8,7 +8,8 @@ from trapline.extract.documents.reading import Limits, Reading, Unsupported
 
 _JPEG_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _JPEG_ALONE = {0x01, *range(0xD0, 0xDA)}
-_SVG_SIZE = re.compile(rb"<svg[^>]*?\b(width|height)\s*=\s*[\"']([\d.]+)(?:px)?[\"']")
+_SVG_TAG = re.compile(rb"<svg[^>]{0,4000}>")
+_SVG_SIZE = re.compile(rb"\b(width|height)\s*=\s*[\"']([\d.]{1,9})(?:px)?[\"']")
 _SVG_TITLE = re.compile(rb"<title[^>]*>([^<]{1,500})</title>")
 _TEXT_KEYS = {
     "Title": "title",
@@ -97,9 +98,10 @@ def _webp_size(body: bytes) -> tuple[int, int]:
 
 def _svg(body: bytes) -> tuple[str, int, int, dict[str, str]]:
     head = body[:20_000]
-    if b"<svg" not in head:
+    tag = _SVG_TAG.search(head)
+    if tag is None:
         raise Unsupported("an image of a kind whose header is not known")
-    sizes = {name: int(float(number)) for name, number in _SVG_SIZE.findall(head)}
+    sizes = {name: int(float(number)) for name, number in _SVG_SIZE.findall(tag.group())}
     title = _SVG_TITLE.search(head)
     facts = {"title": title.group(1).decode("utf-8", "replace").strip()} if title else {}
     return "SVG", sizes.get(b"width", 0), sizes.get(b"height", 0), facts

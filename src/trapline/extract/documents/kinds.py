@@ -139,7 +139,8 @@ def _by_signature(body: bytes, lead: bytes) -> Kind | None:
             if signature == b"BM" and int.from_bytes(body[2:6], "little") != len(body):
                 continue
             return kind
-    if lead[:4] == b"RIFF" and lead[8:12] == b"WEBP":
+    is_webp = lead[:4] == b"RIFF" and lead[8:12] == b"WEBP"
+    if is_webp or lead.startswith(b"<svg") or (lead.startswith(b"<?xml") and b"<svg" in lead):
         return Kind.IMAGE
     if lead.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zipped(body)

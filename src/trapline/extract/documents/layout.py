@@ -15,6 +15,7 @@ _LARGER = 1.12
 _SAME_COLUMN = 12.0
 _FURNITURE_LINES = 2
 _FURNITURE_PAGES = 4
+_APART = 1.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +35,26 @@ class Line:
 
 
 def furniture(pages: list[list[Line]]) -> set[str]:
-    """Lines that stand at the top or bottom of most pages: running heads and page numbers."""
+    """What stands apart at the edge of most pages: running heads and page numbers."""
     if len(pages) < _FURNITURE_PAGES:
         return set()
     seen: Counter[str] = Counter()
     for lines in pages:
-        edge = lines[:_FURNITURE_LINES] + lines[-_FURNITURE_LINES:]
-        seen.update({_DIGITS.sub("#", line.text) for line in edge})
+        seen.update({_DIGITS.sub("#", lines[index].text) for index in _edges(lines)})
     return {text for text, count in seen.items() if count * 2 > len(pages)}
+
+
+def _edges(lines: list[Line]) -> set[int]:
+    """The lines at the top and the bottom that a gap parts from the text between them."""
+    return _edge(lines, 0, 1) | _edge(lines, len(lines) - 1, -1)
+
+
+def _edge(lines: list[Line], start: int, step: int) -> set[int]:
+    for count in range(1, min(_FURNITURE_LINES + 1, len(lines))):
+        outer, inner = lines[start + (count - 1) * step], lines[start + count * step]
+        if abs(outer.top - inner.top) > _APART * max(outer.height, 1.0) or not outer.height:
+            return {start + place * step for place in range(count)}
+    return set()
 
 
 def blocks_of(
@@ -51,7 +64,7 @@ def blocks_of(
     sizes = _Sizes([line for lines in pages for line in lines])
     for number, lines in enumerate(pages):
         yield page(number + 1)
-        edges = {*range(_FURNITURE_LINES), *range(len(lines) - _FURNITURE_LINES, len(lines))}
+        edges = _edges(lines)
         kept = [
             line
             for index, line in enumerate(lines)
