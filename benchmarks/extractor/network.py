@@ -18,10 +18,10 @@ from trapline.extract.scorer import Network
 Array = npt.NDArray[np.float32]
 Context = list[tuple[sparse.csr_matrix, sparse.csr_matrix]]
 
-_ALONE, _SHARED, _TOGETHER = 96, 24, 64
+_ALONE, _SHARED, _TOGETHER = 64, 16, 48
 _BATCH = 16
 _RATE = 2e-3
-_DROP = 0.2
+_DROP = 0.15
 _DECAY = 1e-4
 _WARM_STEPS = 100
 _WINDOW = 2

@@ -67,7 +67,7 @@ def read_sample(page: WcxbPage, fold: int) -> Sample:
         fold=fold,
         reading=_without_tree(reading),
         labels=label_blocks(blocks.texts, page.truth),
-        own=np.array(list(reading.columns.values()), dtype=np.float32).reshape(-1, len(blocks)).T,
+        own=np.array(list(reading.columns.values()), dtype=np.float32).T,
         words=(
             [name_words(names) for names in reading.names.distinct],
             short,

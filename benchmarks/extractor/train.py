@@ -28,7 +28,7 @@ from benchmarks.extractor.pagetypes import train_types
 from benchmarks.extractor.samples import Sample, read_sample
 from benchmarks.extractor.wcxb import FOLDS, fold_of_domain, load_pages
 from trapline.extract.outline import Floats
-from trapline.extract.scorer import MODEL, Network, Scorer, dump_scorer
+from trapline.extract.scorer import MODEL, Ensemble, Network, Scorer, dump_scorer
 from trapline.extract.selection import choose
 
 MODELS = Path(__file__).parent / "folds"
@@ -66,7 +66,7 @@ def fit(samples: Sequence[Sample], networks: int, epochs: int) -> Scorer:
         vocabulary=vocabulary(learn_scores(counts, known)),
         mean=mean,
         scale=scale,
-        networks=learned,
+        networks=Ensemble(learned),
         type_weights=train_types(samples, pages),
     )
 
@@ -91,7 +91,7 @@ def score(scorer: Scorer, samples: Sequence[Sample]) -> dict[str, list[float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--networks", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=14)
+    parser.add_argument("--epochs", type=int, default=16)
     parser.add_argument("--only-folds", action="store_true")
     arguments = parser.parse_args()
     start = time.monotonic()

@@ -56,7 +56,11 @@ _WITHIN_TAGS: Final = (
 )
 _INLINE_TAGS: Final = "a strong em code time small span"
 _CONTROLS: Final = tag_set("input button select option label textarea")
-_WITH_THINGS: Final = frozenset({"up2", "up4", "record"})
+_LANDMARKS: Final = tag_set("article main section")
+_SHARED_TAGS: Final = ("article", "main", "p", "li", "td", "pre", "nav", "h2", "h3")
+_SHARED_COLUMNS: Final = (
+    "in_article", "in_main", "own_p", "own_li", "own_td", "in_pre", "in_nav", "own_h2", "own_h3",
+)  # fmt: skip
 _LISTED: Final = tag_set("li tr td dt dd option article section")
 _COUNTED_TAGS: Final = "p h1 h2 h3 li a img table td form input article section pre button time code"
 
@@ -86,8 +90,10 @@ def read_layout(outline: Outline, blocks: Blocks, classes: Ints) -> Layout:
     code, parent = outline.code, outline.parent
     signature = classes * len(TAG) * 2 + code
     key = parent * np.intp(2**40) + signature
-    _, group, size = np.unique(key, return_inverse=True, return_counts=True)
-    repeats = np.where(code >= OTHER_TAG, size[group], 1)
+    elements = np.flatnonzero(code >= OTHER_TAG)
+    _, group, size = np.unique(key[elements], return_inverse=True, return_counts=True)
+    repeats = np.ones(len(code), dtype=np.intp)
+    repeats[elements] = size[group]
     block_level = BLOCK_TAGS[code] | (code < OTHER_TAG)
     above = outline.nearest(block_level)[parent]
     level = [blocks.owner]
@@ -139,7 +145,6 @@ def _text_columns(blocks: Blocks, counts: npt.NDArray[np.int64]) -> Columns:
     share = counts / np.maximum(length, 1)[:, None]
     ends = np.fromiter((text[-1] in ".!?…:\"”" for text in blocks.texts), np.float32, len(blocks))
     closes = np.fromiter((text[-1] in ".!?…" for text in blocks.texts), np.float32, len(blocks))
-    marks = np.fromiter(("©" in text for text in blocks.texts), np.float32, len(blocks))
     return {
         "words": _log(blocks.words),
         "chars": _log(length),
@@ -154,7 +159,6 @@ def _text_columns(blocks: Blocks, counts: npt.NDArray[np.int64]) -> Columns:
         "other": share[:, _OTHER],
         "ends": ends,
         "closes": closes,
-        "copyright": marks,
     }
 
 
@@ -225,28 +229,40 @@ def _windowed(values: npt.NDArray[Any], span: int) -> npt.NDArray[Any]:
     return running[upper] - running[np.maximum(place - span, 0)]
 
 
+_MEASURES: Final = (
+    "words", "share", "links", "prose", "blocks", "stops", "images", "controls", "anchors",
+)  # fmt: skip
+
+
+def _measures(totals: Totals) -> npt.NDArray[np.float32]:
+    """What is measured of an element that holds blocks, for every row."""
+    blocks = np.maximum(totals.blocks, 1)
+    return np.stack(
+        (
+            _log(totals.words),
+            totals.words / max(float(totals.words[0]), 1),
+            totals.link_chars / np.maximum(totals.chars, 1),
+            totals.prose / max(float(totals.prose[0]), 1),
+            _log(totals.blocks),
+            totals.stops / np.maximum(totals.words, 1),
+            _log(totals.images),
+            totals.controls / blocks,
+            totals.anchors / blocks,
+        ),
+        axis=1,
+    ).astype(np.float32)
+
+
 def _container_columns(layout: Layout, totals: Totals) -> Columns:
     outline, blocks = layout.outline, layout.blocks
-    page_words = max(int(blocks.words.sum()), 1)
-    page_prose = max(float(totals.prose[0]), 1)
-    columns: Columns = {}
-    landmark = outline.nearest(tag_set("article main section")[outline.code])[blocks.owner]
+    measures = _measures(totals)
+    landmark = outline.nearest(_LANDMARKS[outline.code])[blocks.owner]
     around = {f"up{number}": rows for number, rows in enumerate(layout.level[1:], start=1)}
-    for name, rows in (*around.items(), ("mark", landmark), ("record", layout.records)):
-        columns |= {
-            f"{name}_words": _log(totals.words[rows]),
-            f"{name}_share": totals.words[rows] / page_words,
-            f"{name}_links": totals.link_chars[rows] / np.maximum(totals.chars[rows], 1),
-            f"{name}_prose": totals.prose[rows] / page_prose,
-            f"{name}_blocks": _log(totals.blocks[rows]),
-            f"{name}_stops": totals.stops[rows] / np.maximum(totals.words[rows], 1),
-        }
-        if name in _WITH_THINGS:
-            columns |= {
-                f"{name}_images": _log(totals.images[rows]),
-                f"{name}_controls": totals.controls[rows] / np.maximum(totals.blocks[rows], 1),
-                f"{name}_anchors": totals.anchors[rows] / np.maximum(totals.blocks[rows], 1),
-            }
+    around |= {"mark": landmark, "record": layout.records, "holder": outline.parent[layout.records]}
+    columns: Columns = {}
+    for name, rows in around.items():
+        columns |= zip((f"{name}_{m}" for m in _MEASURES), measures[rows].T, strict=True)
+    page_prose = max(float(totals.prose[0]), 1)
     for part in (0.5, 0.8):
         holding = np.flatnonzero(totals.prose >= part * page_prose)
         root = holding[-1] if len(holding) else 0
@@ -254,7 +270,7 @@ def _container_columns(layout: Layout, totals: Totals) -> Columns:
     return columns
 
 
-def _record_columns(layout: Layout, totals: Totals) -> Columns:
+def _record_columns(layout: Layout) -> Columns:
     """Cards, posts and rows: how often the element around a block is repeated, and how big."""
     outline, blocks = layout.outline, layout.blocks
     rows = layout.records
@@ -268,10 +284,6 @@ def _record_columns(layout: Layout, totals: Totals) -> Columns:
         "record_is_root": rows == 0,
         "record_position": (blocks.first - holder)
         / np.maximum(outline.last[holder] - holder, 1),
-        "holder_share": totals.words[holder] / max(int(blocks.words.sum()), 1),
-        "holder_images": _log(totals.images[holder]),
-        "holder_controls": totals.controls[holder] / np.maximum(totals.blocks[holder], 1),
-        "holder_links": totals.link_chars[holder] / np.maximum(totals.chars[holder], 1),
         "most_repeats": _log(outline.highest(repeats)[blocks.owner]),
         "own_repeats": _log(repeats[blocks.owner]),
         "up_repeats": _log(repeats[layout.level[1]]),
@@ -281,15 +293,16 @@ def _record_columns(layout: Layout, totals: Totals) -> Columns:
     }
 
 
-def page_vector(layout: Layout, totals: Totals, hints: Floats) -> tuple[list[str], Floats]:
+def page_vector(
+    layout: Layout, totals: Totals, columns: Columns, hints: Floats
+) -> tuple[list[str], Floats]:
     """Numbers about the whole page: they tell its type, and go with every block."""
     outline, blocks = layout.outline, layout.blocks
     tags = np.bincount(outline.code, minlength=len(TAG) + OTHER_TAG + 1)
     words = max(int(blocks.words.sum()), 1)
     inside = {
-        tag: float(blocks.words[outline.enclosing(outline.rows_of(tag), blocks.first) > 0].sum())
-        / words
-        for tag in ("article", "main", "p", "li", "td", "pre", "nav", "h2", "h3")
+        tag: float(blocks.words[columns[name] > 0].sum()) / words
+        for tag, name in zip(_SHARED_TAGS, _SHARED_COLUMNS, strict=True)
     }
     names = [f"count_{tag}" for tag in _COUNTED_TAGS.split()] + [f"text_{tag}" for tag in inside]
     values = [np.log1p(tags[TAG[tag]]) for tag in _COUNTED_TAGS.split()] + list(inside.values())
@@ -321,15 +334,13 @@ def block_columns(
     layout: Layout,
     totals: Totals,
     counts: npt.NDArray[np.int64],
-    hidden: Ints,
     echo: frozenset[str],
 ) -> Columns:
     return {
-        "hidden": layout.outline.enclosing(hidden, layout.blocks.first),
         **_echo_columns(layout.blocks, echo),
         **_text_columns(layout.blocks, counts),
         **_tag_columns(layout),
         **_place_columns(layout, totals),
         **_container_columns(layout, totals),
-        **_record_columns(layout, totals),
+        **_record_columns(layout),
     }

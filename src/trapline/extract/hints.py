@@ -46,15 +46,8 @@ _GENERATORS: Final = re.compile(
 COUNT: Final = len(_URL_HINTS) + 2 + len(_OPEN_GRAPH) + len(_SCHEMA_GROUPS) + 5
 
 
-_HIDDEN: Final = (
-    '[hidden],[aria-hidden="true"],[style*="display:none"],[style*="display: none"]'
-)
 _DESCRIPTIONS: Final = 'meta[name="description"],meta[property="og:description"]'
 _LINKED_DATA: Final = 'script[type="application/ld+json"]'
-
-
-def hidden_roots(tree: turbohtml.Document) -> list[turbohtml.Element]:
-    return tree.select(_HIDDEN)
 
 
 def read_echo(tree: turbohtml.Document) -> frozenset[str]:

@@ -68,20 +68,24 @@ class Outline:
     last: Ints
     by_code: Ints
     """All rows, in order of their code."""
-    sorted_code: Ints
+    code_starts: list[int]
+    """Where in `by_code` the rows of each code start."""
     rows: dict[Any, int]
     """Row of every node."""
     cut: bool
 
     def rows_of(self, tag: str) -> Ints:
         """The rows of one tag's elements."""
-        first, past = np.searchsorted(self.sorted_code, (TAG[tag], TAG[tag] + 1))
-        return self.by_code[first:past]
+        code = TAG[tag]
+        return self.by_code[self.code_starts[code] : self.code_starts[code + 1]]
 
     def enclosing(self, elements: Ints, rows: Ints) -> Ints:
         """How many of `elements` (ascending rows) each of `rows` is or stands in."""
         if not len(elements):
             return np.zeros(len(rows), dtype=np.intp)
+        if len(elements) == 1:
+            only = elements[0]
+            return ((rows >= only) & (rows <= self.last[only])).astype(np.intp)
         ended = np.searchsorted(np.sort(self.last[elements]), rows, "left")
         return np.searchsorted(elements, rows, "right") - ended
 
@@ -125,7 +129,8 @@ def read_outline(tree: turbohtml.Document) -> Outline:
     by_code = np.argsort(code, kind="stable")
     last = _last_descendants(parent)
     cut = size > MAX_NODES
-    return Outline(nodes, code, parent, last, by_code, code[by_code], rows, cut)
+    code_starts = np.searchsorted(code[by_code], np.arange(len(TAGS) + 1)).tolist()
+    return Outline(nodes, code, parent, last, by_code, code_starts, rows, cut)
 
 
 def _last_descendants(parent: Ints) -> Ints:

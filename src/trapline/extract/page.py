@@ -28,6 +28,7 @@ from trapline.extract.scorer import shipped_scorer
 from trapline.extract.selection import choose, chosen_text
 from trapline.extract.structured import read_structured
 from trapline.extract.summary import summarise
+from trapline.extract.targets import Targets
 from trapline.model import Document, ExtractOptions, Format, Metadata, PageType
 
 _DEFAULTS: Final = ExtractOptions()
@@ -65,9 +66,9 @@ def extract_html(
     links = read_links(tree, resolver).on_page if Format.LINKS in formats else ()
     images = read_images(tree, resolver) if Format.IMAGES in formats else ()
     structured = (
-        read_structured(tree, resolver, nodes).as_json() if Format.STRUCTURED in formats else None
+        read_structured(tree, url, nodes).as_json() if Format.STRUCTURED in formats else None
     )
-    branding = read_branding(tree, resolver) if Format.BRANDING in formats else None
+    branding = read_branding(tree, resolver, metadata) if Format.BRANDING in formats else None
     content = read_content(tree, url, metadata, resolver, options)
     metadata = describe_text(metadata, content.text)
     doubt = _DOUBTED_CHARSET.format(decoded.encoding) if decoded.doubtful else None
@@ -85,7 +86,7 @@ def extract_html(
         language=metadata.language,
         structured=structured,
         branding=branding,
-        summary=summarise(content.text) if Format.SUMMARY in formats else None,
+        summary=_summary(content.text, metadata) if Format.SUMMARY in formats else None,
         warning=_sentences((content.warning, doubt)),
     )
 
@@ -123,7 +124,7 @@ def read_content(
     written = ""
     if body and Format.MARKDOWN in options.formats:
         written = markdown.render(
-            body, resolver.target, drop_data_images=options.remove_base64_images
+            body, Targets(resolver), drop_data_images=options.remove_base64_images
         )
     return Content(page_type, text, written, html, _sentences(warnings))
 
@@ -134,12 +135,17 @@ def _chosen(
     blocks = reading.blocks
     if options.include_tags:
         wanted = [element for tag in options.include_tags for element in tree.select(tag)]
-        return reading.outline.within(reading.outline.flagged(wanted))[blocks.first], None
+        rows = reading.outline.found(wanted)
+        return reading.outline.enclosing(rows, blocks.first) > 0, None
     if not options.only_main_content or not len(blocks):
         return np.ones(len(blocks), dtype=np.bool_), None
     scores = shipped_scorer().scores(reading)
     unsure = float(scores.max()) < _UNSURE_BELOW
     return choose(scores, blocks), _UNSURE if unsure else None
+
+
+def _summary(text: str, metadata: Metadata) -> str:
+    return summarise(text, title=metadata.title)
 
 
 def _sentences(warnings: Iterable[str | None]) -> str | None:

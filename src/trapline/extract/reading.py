@@ -16,7 +16,7 @@ from trapline.extract.features import (
     read_layout,
     text_counts,
 )
-from trapline.extract.hints import hidden_roots, read_echo, read_hints
+from trapline.extract.hints import read_echo, read_hints
 from trapline.extract.outline import Floats, Ints, Outline, read_outline
 from trapline.extract.vocabulary import (
     SHORT,
@@ -88,9 +88,8 @@ def read_page(tree: turbohtml.Document, url: str) -> Reading:
     layout = read_layout(outline, blocks, names.classes)
     counts = text_counts(blocks.texts)
     totals = Totals(layout, counts[:, STOPS])
-    hidden = outline.found(hidden_roots(tree))
-    columns = block_columns(layout, totals, counts, hidden, read_echo(tree))
-    page_names, page = page_vector(layout, totals, read_hints(tree, url))
+    columns = block_columns(layout, totals, counts, read_echo(tree))
+    page_names, page = page_vector(layout, totals, columns, read_hints(tree, url))
     return Reading(
         outline, blocks, layout, names, read_sections(layout), columns, page_names, page
     )
