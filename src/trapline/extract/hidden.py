@@ -5,30 +5,23 @@ import re
 import turbohtml
 
 _BY_ATTRIBUTE = "[hidden], [aria-hidden=true], [style*=none], [style*=hidden], template"
-_HIDING = (("none", "display"), ("hidden", "visibility"))
+# As style sheets are written; a search for these costs a tenth of an expression.
+_HIDING = ("display:none", "display: none", "visibility:hidden", "visibility: hidden")
 _SIMPLE = re.compile(r"[a-z]*([.#])([A-Za-z_][\w-]*)")
 _MAX_CSS = 200_000
 _MAX_RULES = 200
 _MAX_RULE_LENGTH = 4_000
+_NAMES_A_LOOK = 100
 
 
-def hidden_elements(tree: turbohtml.Document) -> set[turbohtml.Element]:
-    """Every element that is hidden or inside a hidden one. Each is looked at once."""
+def hidden_roots(tree: turbohtml.Document) -> list[turbohtml.Element]:
+    """The elements that are hidden; whatever is inside them is hidden with them."""
     roots = [element for element in tree.select(_BY_ATTRIBUTE) if _hides(element)]
     classes, ids = _hiding_names(tree)
-    if classes:
-        roots += [e for e in tree.iter_elements() if (c := e.attr("class")) and _meet(c, classes)]
-    if ids:
-        roots += [e for e in tree.select("[id]") if e.attr("id") in ids]
-    found: set[turbohtml.Element] = set()
-    for root in roots:
-        if root not in found:
-            found.update(root.iter_elements(include_self=True))
-    return found
-
-
-def _meet(words: str, names: set[str]) -> bool:
-    return not names.isdisjoint(words.split())
+    names = [f".{name}" for name in sorted(classes)] + [f"#{name}" for name in sorted(ids)]
+    for start in range(0, len(names), _NAMES_A_LOOK):
+        roots += tree.select(",".join(names[start : start + _NAMES_A_LOOK]))
+    return roots
 
 
 def _hides(element: turbohtml.Element) -> bool:
@@ -63,13 +56,11 @@ def _hiding_names(tree: turbohtml.Document) -> tuple[set[str], set[str]]:
 def _declarations(css: str) -> list[int]:
     """Where a style sheet or a style attribute says that something is not to be shown."""
     found: list[int] = []
-    for value, name in _HIDING:
-        position = css.find(value)
+    for words in _HIDING:
+        position = css.find(words)
         while position >= 0 and len(found) < _MAX_RULES:
-            head = css[max(0, position - 20) : position].rstrip()
-            if head.endswith(":") and head[:-1].rstrip().lower().endswith(name):
-                found.append(position)
-            position = css.find(value, position + 1)
+            found.append(position)
+            position = css.find(words, position + 1)
     return sorted(found)
 
 
