@@ -6,7 +6,11 @@ import turbohtml
 
 _BY_ATTRIBUTE = "[hidden], [aria-hidden=true], [style*=none], [style*=hidden], template"
 # As style sheets are written; a search for these costs a tenth of an expression.
-_HIDING = ("display:none", "display: none", "visibility:hidden", "visibility: hidden")
+_HIDING = tuple(
+    f"{name}{colon}{value}"
+    for name, value in (("display", "none"), ("visibility", "hidden"))
+    for colon in (":", ": ", " : ")
+)
 _SIMPLE = re.compile(r"[a-z]*([.#])([A-Za-z_][\w-]*)")
 _MAX_CSS = 200_000
 _MAX_RULES = 200
