@@ -23,7 +23,6 @@ _MAX_ALT: Final = 500
 
 def render(body: turbohtml.Element, absolute: Absolute, *, drop_data_images: bool = True) -> str:
     """The same tree gives the same text. The tree is changed."""
-    _open_templates(body)
     mark_code(body)
     mark_formulas(body)
     mark_footnotes(body)
@@ -41,14 +40,6 @@ def render(body: turbohtml.Element, absolute: Absolute, *, drop_data_images: boo
         },
     )
     return _tidy(body.to_markdown(options))
-
-
-def _open_templates(body: turbohtml.Element) -> None:
-    """Put what is left of a template in its place: the renderer does not look into them."""
-    for template in body.find_all("template"):
-        for content in list(template.children):
-            template.insert_after(*list(content.children))
-        template.decompose()
 
 
 def _tidy(text: str) -> str:

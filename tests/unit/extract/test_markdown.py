@@ -54,8 +54,10 @@ CONSTRUCTS = {
         "| H | I |\n| --- | --- |\n| a\\|b | c |\n",
     ),
     "table with spans": (
-        "<table><tr><th colspan=2>H</th><th>I</th></tr>"
-        "<tr><td rowspan=2>a</td><td>b</td><td>c</td></tr><tr><td>d</td><td>e</td></tr></table>",
+        (
+            "<table><tr><th colspan=2>H</th><th>I</th></tr>"
+            "<tr><td rowspan=2>a</td><td>b</td><td>c</td></tr><tr><td>d</td><td>e</td></tr></table>"
+        ),
         "| H |  | I |\n| --- | --- | --- |\n| a | b | c |\n|  | d | e |\n",
     ),
     "layout table": (
@@ -63,9 +65,11 @@ CONSTRUCTS = {
         "one\n\ntwo\n\n## H\n",
     ),
     "table in a layout table": (
-        "<table><tr><td>"
-        "<table><tr><th>H</th><th>I</th></tr><tr><td>a</td><td>b</td></tr></table>"
-        "</td></tr></table>",
+        (
+            "<table><tr><td>"
+            "<table><tr><th>H</th><th>I</th></tr><tr><td>a</td><td>b</td></tr></table>"
+            "</td></tr></table>"
+        ),
         "| H | I |\n| --- | --- |\n| a | b |\n",
     ),
     "definition list": ("<dl><dt>T</dt><dd>D</dd></dl>", "T\n\n: D\n"),
@@ -76,14 +80,18 @@ CONSTRUCTS = {
         "x $y_1^2$\n",
     ),
     "formula twice": (
-        '<p><span class="katex"><math display="block"><semantics><mi>z</mi>'
-        '<annotation encoding="application/x-tex">z</annotation></semantics></math>'
-        '<span class="katex-html">z</span></span></p>',
+        (
+            '<p><span class="katex"><math display="block"><semantics><mi>z</mi>'
+            '<annotation encoding="application/x-tex">z</annotation></semantics></math>'
+            '<span class="katex-html">z</span></span></p>'
+        ),
         "$$z$$\n",
     ),
     "footnote": (
-        '<p>a<sup><a href="#fn1">1</a></sup></p>'
-        '<ol><li id="fn1"><p>note <a href="#r1">↩</a></p></li></ol>',
+        (
+            '<p>a<sup><a href="#fn1">1</a></sup></p>'
+            '<ol><li id="fn1"><p>note <a href="#r1">↩</a></p></li></ol>'
+        ),
         "a[^1]\n\n[^1]: note\n",
     ),
     "break": ("<p>a<br>b</p>", "a  \nb\n"),
