@@ -4,7 +4,7 @@ import pytest
 
 from trapline.extract.charset import decode
 
-RUSSIAN = "Привет, это обычный русский текст, достаточно длинный для догадки о кодировке."
+RUSSIAN = "Привет, это обычный русский текст, достаточно длинный, чтобы угадать кодировку."
 
 
 @pytest.mark.parametrize("encoding", ["windows-1251", "koi8-r", "iso-8859-5", "utf-8", "utf-16"])
