@@ -128,7 +128,7 @@ class _Contents:
             outline = read_outline(tree)
         reading = read_page(tree, outline, resolver.page)
         chosen, doubt = self._chosen(reading, tree)
-        text = chosen_text(chosen, reading.blocks)
+        text = chosen_text(chosen, reading.blocks, outline)
         page_type = self.scorer.page_type(reading)
         warnings = [doubt, _CUT if outline.cut else None]
         if not text:

@@ -18,10 +18,10 @@ OWN_FLOORS = {
     "article": 0.95,
     "documentation": 0.95,
     "service": 0.95,
-    "forum": 0.80,
-    "product": 0.80,
-    "collection": 0.80,
-    "listing": 0.85,
+    "forum": 0.88,
+    "product": 0.88,
+    "collection": 0.92,
+    "listing": 0.93,
 }
 SAMPLE_EVERY = 12
 SAMPLE_DIGEST = "unset"
