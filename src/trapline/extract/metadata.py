@@ -47,6 +47,7 @@ _FEED_TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+
 _WORDS_A_MINUTE = 220
 _MAX_VALUE = 10_000
 _LONGEST_MEAN = 12
+_SHORT_TEXT = 500
 _DENSE = re.compile("[\u3040-\u9fff]+")
 
 
@@ -99,7 +100,7 @@ def count_words(text: str) -> int:
     """Words of a text; in scripts without spaces two characters count as one word."""
     count = len(text.split())
     # Text with spaces has a word every few characters; only the rest need be looked through.
-    if text.isascii() or count * _LONGEST_MEAN > len(text):
+    if text.isascii() or count * _LONGEST_MEAN > len(text) > _SHORT_TEXT:
         return count
     return count + len("".join(_DENSE.findall(text))) // 2
 

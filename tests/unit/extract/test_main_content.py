@@ -24,8 +24,17 @@ OWN_FLOORS = {
     "listing": 0.93,
 }
 SAMPLE_EVERY = 12
-SAMPLE_DIGEST = "unset"
-SAMPLE_FLOORS = {"all": 0.0}
+SAMPLE_DIGEST = "1be0ebdb3fd8a3669e8307eda15741a38492963fae5ed379b98211049e0ae2bb"
+SAMPLE_FLOORS = {
+    "all": 0.90,
+    "article": 0.955,
+    "documentation": 0.83,
+    "service": 0.83,
+    "forum": 0.88,
+    "product": 0.69,
+    "collection": 0.89,
+    "listing": 0.83,
+}
 
 
 @pytest.mark.parametrize(("name", "floor"), OWN_FLOORS.items())
