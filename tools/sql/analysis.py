@@ -64,7 +64,13 @@ class Analyser:
         statement = await self.conn.prepare(query.sql)
         argument_oids = [parameter.oid for parameter in statement.get_parameters()]
         attributes = statement.get_attributes()
-        body = await self._tree(query.sql, argument_oids, returns_rows=bool(attributes))
+        parameters = tuple(
+            Parameter(a.name, self.types.parameter(a.name, oid, nullable=a.nullable), a.nullable)
+            for a, oid in zip(query.arguments, argument_oids, strict=True)
+        )
+        if not attributes:
+            return Signature(query, parameters, (), always_one_row=False)
+        body = await self._tree(query.sql, argument_oids)
         analysis = Analysis(self.catalog, tuple(a.nullable for a in query.arguments))
         columns = tuple(
             self._column(analysis, body, number, attribute.name, attribute.type.oid)
@@ -74,10 +80,6 @@ class Analyser:
         for name in names:
             if not name.isidentifier() or names.count(name) > 1:
                 raise QueryError(f"column {name!r} needs a name of its own: AS name")
-        parameters = tuple(
-            Parameter(a.name, self.types.parameter(a.name, oid, nullable=a.nullable), a.nullable)
-            for a, oid in zip(query.arguments, argument_oids, strict=True)
-        )
         return Signature(query, parameters, columns, always_one_row(body))
 
     def _column(
@@ -90,18 +92,17 @@ class Analyser:
             nullable = label.endswith("?")
         return Column(name, self.types.column(name, oid, origin), nullable, origin)
 
-    async def _tree(self, sql: str, argument_oids: list[int], *, returns_rows: bool) -> tree.Node:
+    async def _tree(self, sql: str, argument_oids: list[int]) -> tree.Node:
         arguments = await self.conn.fetchval(
             "SELECT string_agg(format_type(oid, NULL), ', ' ORDER BY n)"
             " FROM unnest($1::oid[]) WITH ORDINALITY AS a(oid, n)",
             argument_oids,
         )
-        returns = "SETOF record" if returns_rows else "void"
         transaction = self.conn.transaction()
         await transaction.start()
         try:
             await self.conn.execute(
-                f"CREATE FUNCTION pg_temp.analysed({arguments or ''}) RETURNS {returns}"
+                f"CREATE FUNCTION pg_temp.analysed({arguments or ''}) RETURNS SETOF record"
                 f" LANGUAGE sql BEGIN ATOMIC {sql}\n; END"
             )
             body = await self.conn.fetchval(

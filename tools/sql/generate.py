@@ -13,7 +13,7 @@ from tools.sql.schema import dump
 from trapline.db import migrate
 
 _PACKAGE = '"""Named queries, and the typed functions that `make sql` makes of them."""\n'
-ROLES = "CREATE ROLE trapline_worker; CREATE ROLE trapline_tenant;"
+RELEASED = "RELEASED"
 
 
 async def generate(source: Path) -> list[Path]:
@@ -30,7 +30,6 @@ async def generated(source: Path, dsn: str) -> dict[Path, str]:
     """Return what every generated file should hold, by means of an empty database."""
     conn = await asyncpg.connect(dsn)
     try:
-        await conn.execute(ROLES)
         await migrate.upgrade(conn, sql=source / "db" / "sql")
         files = {source / "db" / "sql" / "schema.sql": dump(dsn)}
         return files | await modules(source, conn)
@@ -77,7 +76,7 @@ async def _tables(conn: "asyncpg.Connection[asyncpg.Record]") -> Tables:
 def release(source: Path) -> list[Path]:
     """Note the hashes of all migrations: from now on an edit of one fails the build."""
     directory = source / "db" / "sql" / "migrations"
-    manifest = directory / "RELEASED"
+    manifest = directory / RELEASED
     lines = [
         f"{sha256(p.read_bytes()).hexdigest()}  {p.name}" for p in sorted(directory.glob("*.sql"))
     ]

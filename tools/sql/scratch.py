@@ -1,4 +1,4 @@
-"""A throw-away PostgreSQL from the embedded binaries, gone when the block ends."""
+"""A throw-away PostgreSQL from the embedded binaries, with our roles; gone when the block ends."""
 
 import os
 import shutil
@@ -16,6 +16,7 @@ USER = "trapline"
 # PostgreSQL refuses to run as root, and needs a user that has a name.
 _UNPRIVILEGED: dict[str, Any] = {"user": "nobody", "extra_groups": []} if os.geteuid() == 0 else {}
 _FAST = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c max_connections=60"
+_ROLES = "CREATE ROLE trapline_worker; CREATE ROLE trapline_tenant"
 
 
 @contextmanager
@@ -29,6 +30,7 @@ def cluster() -> Iterator[Path]:
     listen = f"-c listen_addresses='' -k {home} {_FAST}"
     try:
         _run("pg_ctl", "-D", data, "-w", "-l", home / "log", "-o", listen, "start")
+        _run("psql", "--quiet", "--command", _ROLES, dsn(home))
         yield home
     finally:
         _run("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
