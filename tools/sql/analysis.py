@@ -85,7 +85,7 @@ class Analyser:
     def _column(
         self, analysis: Analysis, body: tree.Node, number: int, label: str, oid: int
     ) -> Column:
-        name = label.rstrip("!?")
+        name = label.removesuffix("!").removesuffix("?") if label != "?column?" else label
         origin = analysis.origin(body, number)
         nullable = analysis.column(body, number)
         if label != name:

@@ -10,7 +10,8 @@ from tools.sql.analysis import Analyser
 from tools.sql.module import Tables, render
 from tools.sql.queries import QueryError
 from tools.sql.schema import dump
-from trapline.db import migrate
+from trapline.db import migrate, pool, requirements, roles
+from trapline.settings import Settings
 
 _PACKAGE = '"""Named queries, and the typed functions that `make sql` makes of them."""\n'
 RELEASED = "RELEASED"
@@ -18,23 +19,22 @@ RELEASED = "RELEASED"
 
 async def generate(source: Path) -> list[Path]:
     """Write what is out of date under src/trapline; return what was written."""
-    with scratch.cluster() as socket:
-        files = await generated(source, scratch.dsn(socket))
-    changed = [path for path, text in files.items() if _content(path) != text]
+    async with scratch.server() as (dsn, settings):
+        files = await generated(source, dsn, settings)
+    changed = [path for path, text in files.items() if content(path) != text]
     for path in changed:
         path.write_text(files[path])
     return changed
 
 
-async def generated(source: Path, dsn: str) -> dict[Path, str]:
+async def generated(source: Path, dsn: str, settings: Settings) -> dict[Path, str]:
     """Return what every generated file should hold, by means of an empty database."""
-    conn = await asyncpg.connect(dsn)
-    try:
-        await migrate.upgrade(conn, sql=source / "db" / "sql")
-        files = {source / "db" / "sql" / "schema.sql": dump(dsn)}
-        return files | await modules(source, conn)
-    finally:
-        await conn.close()
+    sql = source / "db" / "sql"
+    async with pool.owner(dsn, settings) as conn:
+        await roles.ensure(conn)
+        await requirements.install_extensions(conn)
+        await migrate.upgrade(conn, sql=sql)
+        return {sql / "schema.sql": dump(dsn)} | await modules(source, conn)
 
 
 async def modules(source: Path, conn: "asyncpg.Connection[asyncpg.Record]") -> dict[Path, str]:
@@ -84,5 +84,5 @@ def release(source: Path) -> list[Path]:
     return [manifest]
 
 
-def _content(path: Path) -> str | None:
+def content(path: Path) -> str | None:
     return path.read_text() if path.exists() else None

@@ -4,7 +4,7 @@ import re
 import subprocess
 from typing import Final
 
-from tools.sql.scratch import BINARIES
+from trapline.db.embedded import binary
 from trapline.db.statements import segments
 
 HEADER: Final = """\
@@ -20,7 +20,7 @@ def dump(dsn: str) -> str:
     """Return a database's schema in a form that depends on nothing but the schema."""
     options = ["--schema-only", "--no-owner", "--exclude-schema=trapline"]
     text = subprocess.run(
-        [BINARIES / "pg_dump", *options, dsn], check=True, capture_output=True, text=True
+        [binary("pg_dump"), *options, dsn], check=True, capture_output=True, text=True
     ).stdout
     return f"{HEADER}\n{normalised(text)}"
 
