@@ -5,18 +5,15 @@ import json
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from uuid import uuid4
 
 import asyncpg
 import pytest
 
-from tests.postgres import on_database
 from tools.sql.schema import dump
 from trapline.db import migrate
+from trapline.db.connection import OwnConnection
 from trapline.db.migrate import State
 from trapline.errors import MigrationError
-
-Owner = asyncpg.Connection
 
 TABLE = "CREATE TABLE public.thing (id bigint PRIMARY KEY, name text NOT NULL);"
 INDEX = f"""{migrate.NO_TRANSACTION}
@@ -50,31 +47,23 @@ def scratch(tmp_path: Path) -> Scratch:
 
 
 @pytest.fixture
-async def empty_dsn(server_dsn: str) -> AsyncIterator[str]:
-    """The URL of a fresh database without any migration."""
-    name = f"empty_{uuid4().hex}"
-    conn = await asyncpg.connect(server_dsn)
-    try:
-        await conn.execute(f"CREATE DATABASE {name}")
-        yield on_database(server_dsn, name)
-        await conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    finally:
-        await conn.close()
-
-
-@pytest.fixture
-async def conn(empty_dsn: str) -> AsyncIterator[Owner]:
+async def conn(empty_dsn: str) -> AsyncIterator[OwnConnection]:
     opened = await asyncpg.connect(empty_dsn)
     yield opened
     await opened.close()
 
 
-async def names(conn: Owner) -> list[str]:
+async def names(conn: OwnConnection) -> list[str]:
     rows = await conn.fetch("SELECT name FROM trapline.migration ORDER BY name")
     return [row["name"] for row in rows]
 
 
-async def test_each_migration_runs_once(conn: Owner, scratch: Scratch) -> None:
+async def until(conn: OwnConnection, question: str) -> None:
+    while not await conn.fetchval(question):  # noqa: ASYNC110 (another process answers)
+        await asyncio.sleep(0.02)
+
+
+async def test_each_migration_runs_once(conn: OwnConnection, scratch: Scratch) -> None:
     scratch.add("0001_thing", TABLE)
     scratch.add("0002_index", INDEX)
     applied = await migrate.upgrade(conn, sql=scratch.sql)
@@ -94,7 +83,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 async def test_many_processes_may_start_at_once(
-    conn: Owner, empty_dsn: str, scratch: Scratch
+    conn: OwnConnection, empty_dsn: str, scratch: Scratch
 ) -> None:
     """The index is built concurrently: it waits for all snapshots, also those of waiting peers."""
     scratch.add("0001_thing", f"{TABLE} SELECT pg_sleep(0.3);")
@@ -114,7 +103,9 @@ async def test_many_processes_may_start_at_once(
     assert await names(conn) == ["0001_thing", "0002_index"]
 
 
-async def test_a_failing_migration_leaves_nothing_behind(conn: Owner, scratch: Scratch) -> None:
+async def test_a_failing_migration_leaves_nothing_behind(
+    conn: OwnConnection, scratch: Scratch
+) -> None:
     scratch.add("0001_thing", TABLE)
     scratch.add("0002_bad", "CREATE TABLE public.half (id int); SELECT 1 / 0;")
     with pytest.raises(MigrationError, match=r"0002_bad\.up\.sql failed: division by zero"):
@@ -125,7 +116,9 @@ async def test_a_failing_migration_leaves_nothing_behind(conn: Owner, scratch: S
     assert [step.name for step in await migrate.upgrade(conn, sql=scratch.sql)] == ["0002_bad"]
 
 
-async def test_an_interrupted_index_build_is_done_again(conn: Owner, scratch: Scratch) -> None:
+async def test_an_interrupted_index_build_is_done_again(
+    conn: OwnConnection, scratch: Scratch
+) -> None:
     scratch.add("0001_thing", f"{TABLE} INSERT INTO public.thing VALUES (1, 'x'), (2, 'x');")
     scratch.add("0002_index", INDEX)
     with pytest.raises(MigrationError, match="could not create unique index"):
@@ -138,16 +131,18 @@ async def test_an_interrupted_index_build_is_done_again(conn: Owner, scratch: Sc
 
 
 async def test_a_killed_migrator_leaves_the_lock_free(
-    conn: Owner, empty_dsn: str, scratch: Scratch
+    conn: OwnConnection, empty_dsn: str, scratch: Scratch
 ) -> None:
     scratch.add("0001_thing", f"{TABLE} SELECT pg_sleep(60);")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _PROCESS, empty_dsn, str(scratch.sql)),
         stderr=asyncio.subprocess.DEVNULL,
     )
-    sleeping = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database())"
-    while not await conn.fetchval(sleeping):
-        await asyncio.sleep(0.05)
+    await until(
+        conn,
+        "SELECT EXISTS (SELECT FROM pg_stat_activity"
+        " WHERE wait_event = 'PgSleep' AND datname = current_database())",
+    )
     process.kill()
     await process.wait()
     await conn.execute(
@@ -159,7 +154,7 @@ async def test_a_killed_migrator_leaves_the_lock_free(
 
 
 async def test_a_waiting_migration_lets_others_pass(
-    conn: Owner, empty_dsn: str, scratch: Scratch
+    conn: OwnConnection, empty_dsn: str, scratch: Scratch
 ) -> None:
     """An ALTER TABLE behind a long reader must not hold up the readers that come after it."""
     scratch.add("0001_thing", TABLE)
@@ -170,9 +165,11 @@ async def test_a_waiting_migration_lets_others_pass(
     await transaction.start()
     await reader.fetch("SELECT FROM public.thing")
     upgrade = asyncio.create_task(migrate.upgrade(conn, sql=scratch.sql))
-    waiting = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
-    while not await other.fetchval(waiting):
-        await asyncio.sleep(0.02)
+    await until(
+        other,
+        "SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
+        " WHERE NOT l.granted AND d.datname = current_database())",
+    )
     await other.execute("SET lock_timeout = '30s'")
     await other.fetch("SELECT FROM public.thing")
     assert not upgrade.done()
@@ -183,7 +180,7 @@ async def test_a_waiting_migration_lets_others_pass(
 
 
 async def test_down_and_up_again_give_the_same_schema(
-    conn: Owner, empty_dsn: str, scratch: Scratch
+    conn: OwnConnection, empty_dsn: str, scratch: Scratch
 ) -> None:
     scratch.add("0001_thing", TABLE, "DROP TABLE public.thing;")
     scratch.add("0002_index", INDEX, "DROP VIEW public.names; DROP INDEX public.thing_name_key;")
@@ -200,7 +197,7 @@ async def test_down_and_up_again_give_the_same_schema(
     assert dump(empty_dsn) == before
 
 
-async def test_an_edited_migration_is_named(conn: Owner, scratch: Scratch) -> None:
+async def test_an_edited_migration_is_named(conn: OwnConnection, scratch: Scratch) -> None:
     scratch.add("0001_thing", TABLE)
     await migrate.upgrade(conn, sql=scratch.sql)
     scratch.add("0001_thing", f"{TABLE} -- harmless")
@@ -210,7 +207,9 @@ async def test_an_edited_migration_is_named(conn: Owner, scratch: Scratch) -> No
     assert [s.state for s in await migrate.status(conn, sql=scratch.sql)] == [State.CHANGED]
 
 
-async def test_a_database_of_a_newer_version_is_refused(conn: Owner, scratch: Scratch) -> None:
+async def test_a_database_of_a_newer_version_is_refused(
+    conn: OwnConnection, scratch: Scratch
+) -> None:
     scratch.add("0001_thing", TABLE)
     scratch.add("0002_future", "SELECT 1;")
     await migrate.upgrade(conn, sql=scratch.sql)
@@ -218,11 +217,11 @@ async def test_a_database_of_a_newer_version_is_refused(conn: Owner, scratch: Sc
     with pytest.raises(MigrationError, match="newer Trapline: it has 0002_future"):
         await migrate.upgrade(conn, sql=scratch.sql)
     scratch.add("0003_more", "SELECT 1;")
-    with pytest.raises(MigrationError, match="0002_future is applied .* its file is missing"):
+    with pytest.raises(MigrationError, match=r"0002_future is applied .* its file is missing"):
         await migrate.upgrade(conn, sql=scratch.sql)
 
 
-async def test_a_late_number_is_refused(conn: Owner, scratch: Scratch) -> None:
+async def test_a_late_number_is_refused(conn: OwnConnection, scratch: Scratch) -> None:
     scratch.add("0002_thing", TABLE)
     await migrate.upgrade(conn, sql=scratch.sql)
     scratch.add("0001_late", "SELECT 1;")
@@ -230,7 +229,7 @@ async def test_a_late_number_is_refused(conn: Owner, scratch: Scratch) -> None:
         await migrate.upgrade(conn, sql=scratch.sql)
 
 
-async def test_status_changes_nothing(conn: Owner, scratch: Scratch) -> None:
+async def test_status_changes_nothing(conn: OwnConnection, scratch: Scratch) -> None:
     scratch.add("0001_thing", TABLE)
     (pending,) = await migrate.status(conn, sql=scratch.sql)
     assert (pending.name, pending.state, pending.applied_at) == ("0001_thing", State.PENDING, None)
@@ -242,7 +241,9 @@ async def test_status_changes_nothing(conn: Owner, scratch: Scratch) -> None:
     assert [s.state for s in await migrate.status(conn, sql=scratch.sql)] == [State.UNKNOWN]
 
 
-async def test_functions_are_run_again_when_one_changed(conn: Owner, scratch: Scratch) -> None:
+async def test_functions_are_run_again_when_one_changed(
+    conn: OwnConnection, scratch: Scratch
+) -> None:
     def one(result: int) -> str:
         return f"CREATE OR REPLACE FUNCTION public.one() RETURNS int RETURN {result};"
 
@@ -257,7 +258,9 @@ async def test_functions_are_run_again_when_one_changed(conn: Owner, scratch: Sc
     assert await conn.fetchval("SELECT public.one()") == 2
 
 
-async def test_a_broken_function_file_changes_no_function(conn: Owner, scratch: Scratch) -> None:
+async def test_a_broken_function_file_changes_no_function(
+    conn: OwnConnection, scratch: Scratch
+) -> None:
     scratch.function("a", "CREATE OR REPLACE FUNCTION public.one() RETURNS int RETURN 1;")
     await migrate.upgrade(conn, sql=scratch.sql)
     scratch.function("a", "CREATE OR REPLACE FUNCTION public.one() RETURNS int RETURN 2;")
@@ -267,10 +270,12 @@ async def test_a_broken_function_file_changes_no_function(conn: Owner, scratch: 
     assert await conn.fetchval("SELECT public.one()") == 1
 
 
-async def test_the_connection_comes_back_with_its_own_limits(conn: Owner, scratch: Scratch) -> None:
-    await conn.execute("SET lock_timeout = 0")
+async def test_the_connection_comes_back_with_its_own_limits(
+    conn: OwnConnection, scratch: Scratch
+) -> None:
+    before = await conn.fetchval("SHOW lock_timeout")
     await migrate.upgrade(conn, sql=scratch.sql)
-    assert await conn.fetchval("SHOW lock_timeout") == "0"
+    assert await conn.fetchval("SHOW lock_timeout") == before
     assert (
         await conn.fetchval(
             "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"

@@ -1,30 +1,14 @@
 """schema.sql, the migrations and the typed functions agree."""
 
 import subprocess
-from collections.abc import AsyncIterator
 from pathlib import Path
-from uuid import uuid4
 
-import asyncpg
-import pytest
-
-from tests.postgres import on_database
 from tools.sql.generate import content, generated
 from tools.sql.schema import dump
 from trapline.db import embedded
 from trapline.settings import Settings
 
 SOURCE = Path(__file__).parents[2] / "src" / "trapline"
-
-
-@pytest.fixture
-async def empty_dsn(server_dsn: str) -> AsyncIterator[str]:
-    name = f"drift_{uuid4().hex}"
-    conn = await asyncpg.connect(server_dsn)
-    await conn.execute(f"CREATE DATABASE {name}")
-    yield on_database(server_dsn, name)
-    await conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    await conn.close()
 
 
 async def test_what_is_committed_is_what_would_be_generated(
@@ -35,7 +19,7 @@ async def test_what_is_committed_is_what_would_be_generated(
         assert content(path) == text, f"{path.name} is out of date: run `make sql`"
 
 
-async def test_schema_sql_builds_what_the_migrations_build(empty_dsn: str, dsn: str) -> None:
+def test_schema_sql_builds_what_the_migrations_build(empty_dsn: str, dsn: str) -> None:
     schema = SOURCE / "db" / "sql" / "schema.sql"
     psql = [embedded.binary("psql"), "--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1"]
     subprocess.run([*psql, "--file", schema, empty_dsn], check=True, capture_output=True)

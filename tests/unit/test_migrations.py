@@ -44,17 +44,15 @@ def test_an_edit_after_the_release_is_noticed(tmp_path: Path) -> None:
     release(tmp_path)
     assert edited_since_release(migrations) == []
     (migrations / "0001_a.down.sql").write_text("SELECT 3;")
+    release(tmp_path)
     assert edited_since_release(migrations) == ["0001_a.down.sql"]
 
 
 def test_squawk_finds_no_danger() -> None:
-    up = [path for path in sorted(MIGRATIONS.glob("*.up.sql"))]
-    alone = [path for path in up if path.read_text().startswith(NO_TRANSACTION)]
-    within = [path for path in up if path not in alone]
-    for arguments in (within, ["--no-assume-in-transaction", *alone] if alone else []):
-        if arguments:
-            done = squawk(*arguments)
-            assert done.returncode == 0, done.stdout + done.stderr
+    for path in sorted(MIGRATIONS.glob("*.up.sql")):
+        alone = path.read_text().startswith(NO_TRANSACTION)
+        done = squawk(*["--no-assume-in-transaction"] * alone, path)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from tools.sql import tree
 from tools.sql.nullability import Analysis, Catalog, Origin, always_one_row
 from tools.sql.queries import Query, QueryError
 from tools.sql.types import Types
+from trapline.db.connection import OwnConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,12 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Analyser:
-    conn: "asyncpg.Connection[asyncpg.Record]"
+    conn: OwnConnection
     catalog: Catalog
     types: Types
 
     @classmethod
-    async def of(cls, conn: "asyncpg.Connection[asyncpg.Record]") -> "Analyser":
+    async def of(cls, conn: OwnConnection) -> "Analyser":
         """Read the catalog of a migrated database."""
         return cls(conn, await _catalog(conn), await Types.read(conn))
 
@@ -116,7 +117,7 @@ class Analyser:
         return tree.first_query(tree.parse(body))
 
 
-async def _catalog(conn: "asyncpg.Connection[asyncpg.Record]") -> Catalog:
+async def _catalog(conn: OwnConnection) -> Catalog:
     not_null = await conn.fetch(
         "SELECT attrelid, attnum FROM pg_attribute WHERE attnotnull AND attnum > 0"
     )

@@ -3,14 +3,13 @@
 from hashlib import sha256
 from pathlib import Path
 
-import asyncpg
-
 from tools.sql import queries, scratch
 from tools.sql.analysis import Analyser
 from tools.sql.module import Tables, render
 from tools.sql.queries import QueryError
 from tools.sql.schema import dump
 from trapline.db import migrate, pool, requirements, roles
+from trapline.db.connection import OwnConnection
 from trapline.settings import Settings
 
 _PACKAGE = '"""Named queries, and the typed functions that `make sql` makes of them."""\n'
@@ -37,7 +36,7 @@ async def generated(source: Path, dsn: str, settings: Settings) -> dict[Path, st
         return {sql / "schema.sql": dump(dsn)} | await modules(source, conn)
 
 
-async def modules(source: Path, conn: "asyncpg.Connection[asyncpg.Record]") -> dict[Path, str]:
+async def modules(source: Path, conn: OwnConnection) -> dict[Path, str]:
     """Return the text of each module beside a file of queries."""
     analyser = await Analyser.of(conn)
     tables = await _tables(conn)
@@ -56,7 +55,7 @@ def query_files(source: Path) -> list[Path]:
     return sorted(p for p in source.glob("*/sql/*.sql") if p.name != "schema.sql")
 
 
-async def _tables(conn: "asyncpg.Connection[asyncpg.Record]") -> Tables:
+async def _tables(conn: OwnConnection) -> Tables:
     """Name the row type of each table, so that queries for whole rows share one."""
     rows = await conn.fetch(
         "SELECT c.oid, c.relname, array_agg((a.attnum, a.attname, NOT a.attnotnull)"
@@ -74,13 +73,15 @@ async def _tables(conn: "asyncpg.Connection[asyncpg.Record]") -> Tables:
 
 
 def release(source: Path) -> list[Path]:
-    """Note the hashes of all migrations: from now on an edit of one fails the build."""
+    """Note the hashes of all new migrations: from now on an edit of one fails the build."""
     directory = source / "db" / "sql" / "migrations"
     manifest = directory / RELEASED
-    lines = [
-        f"{sha256(p.read_bytes()).hexdigest()}  {p.name}" for p in sorted(directory.glob("*.sql"))
-    ]
-    manifest.write_text("".join(f"{line}\n" for line in lines))
+    text = content(manifest) or ""
+    known = {line.split()[1] for line in text.splitlines()}
+    for path in sorted(directory.glob("*.sql")):
+        if path.name not in known:
+            text += f"{sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
+    manifest.write_text(text)
     return [manifest]
 
 
