@@ -85,6 +85,19 @@ async def dsn(server_dsn: str, template: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture
+async def empty_dsn(server_dsn: str) -> AsyncIterator[str]:
+    """The URL of a fresh database without any migration, as its owner."""
+    name = f"empty_{uuid4().hex}"
+    conn = await asyncpg.connect(server_dsn)
+    try:
+        await conn.execute(f"CREATE DATABASE {name} STRATEGY FILE_COPY")
+        yield on_database(server_dsn, name)
+        await conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    finally:
+        await conn.close()
+
+
+@pytest.fixture
 async def database(dsn: str, server_settings: Settings) -> AsyncIterator[Database]:
     async with Database.connect(dsn, server_settings) as opened:
         yield opened
