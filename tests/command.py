@@ -4,16 +4,11 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-import asyncpg
 import pytest
-
-from tests.postgres import on_database
 
 PROGRAM = Path(sys.executable).with_name("trapline")
 
@@ -54,19 +49,6 @@ class Trapline:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-
-
-@pytest.fixture
-async def empty_dsn(server_dsn: str) -> AsyncIterator[str]:
-    """The URL of a database without any schema of ours."""
-    name = f"empty_{uuid4().hex}"
-    conn = await asyncpg.connect(server_dsn)
-    try:
-        await conn.execute(f"CREATE DATABASE {name} STRATEGY FILE_COPY")
-        yield on_database(server_dsn, name)
-        await conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    finally:
-        await conn.close()
 
 
 @pytest.fixture

@@ -16,13 +16,17 @@ from trapline.settings import Settings
 async def test_transactions_commit_and_roll_back(database: Database) -> None:
     async with database.system_tx() as conn:
         await conn.execute("INSERT INTO tenancy.organisation (name) VALUES ('kept')")
-    with pytest.raises(ZeroDivisionError):
-        async with database.system_tx() as conn:
-            await conn.execute("INSERT INTO tenancy.organisation (name) VALUES ('lost')")
-            _ = 1 / 0
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await _insert_twice(database, "lost")
     async with database.system_tx() as conn:
         names = [r["name"] for r in await conn.fetch("SELECT name FROM tenancy.organisation")]
     assert names == ["kept"]
+
+
+async def _insert_twice(database: Database, name: str) -> None:
+    async with database.system_tx() as conn:
+        for _ in range(2):
+            await conn.execute("INSERT INTO tenancy.organisation (name) VALUES ($1)", name)
 
 
 async def test_limits_of_the_session_are_the_settings(dsn: str, server_settings: Settings) -> None:
