@@ -8,7 +8,7 @@ import pytest
 from tests.postgres import on_database
 from trapline.db import pool, roles
 from trapline.db.connection import WORKER
-from trapline.db.pool import Database
+from trapline.db.pool import Database, ExternalServer
 from trapline.errors import DatabaseUnavailable
 from trapline.settings import Settings
 
@@ -33,7 +33,10 @@ async def test_limits_of_the_session_are_the_settings(dsn: str, server_settings:
     settings = server_settings.model_copy(
         update={"statement_timeout": 1.5, "idle_in_transaction_timeout": 2.5}
     )
-    async with Database.connect(dsn, settings) as database, database.system_tx() as conn:
+    async with (
+        Database.connect(ExternalServer(dsn), settings) as database,
+        database.system_tx() as conn,
+    ):
         assert await conn.fetchval("SHOW statement_timeout") == "1500ms"
         assert await conn.fetchval("SHOW idle_in_transaction_session_timeout") == "2500ms"
         assert await conn.fetchval("SELECT current_user") == WORKER
@@ -66,7 +69,7 @@ async def test_a_closed_connection_is_replaced_unseen(database: Database) -> Non
 
 async def test_old_connections_are_replaced(dsn: str, server_settings: Settings) -> None:
     settings = server_settings.model_copy(update={"connection_max_age": 0.05})
-    async with Database.connect(dsn, settings) as database:
+    async with Database.connect(ExternalServer(dsn), settings) as database:
         pids = set()
         for _ in range(3):
             async with database.system_tx() as conn:
@@ -77,7 +80,7 @@ async def test_old_connections_are_replaced(dsn: str, server_settings: Settings)
 
 async def test_the_pools_share_one_bound(dsn: str, server_settings: Settings) -> None:
     settings = server_settings.model_copy(update={"pool_size": 5})
-    async with Database.connect(dsn, settings) as database:
+    async with Database.connect(ExternalServer(dsn), settings) as database:
         sizes = database.worker_pool.get_max_size() + database.tenant_pool.get_max_size()
         assert sizes == 5
 
