@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,16 @@ class Trapline:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
+
+    async def serving(self, *arguments: str) -> tuple[asyncio.subprocess.Process, str]:
+        """Start the server on a free port; return it with its URL once it says that it serves."""
+        process = await self.start("serve", "--port", "0", *arguments)
+        assert process.stderr is not None
+        async for line in process.stderr:
+            found = re.search(r'"url": "(http://[^"]+)"', line.decode())
+            if found:
+                return process, found[1]
+        raise AssertionError(f"the server ended with {await process.wait()}")
 
 
 @pytest.fixture
