@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from tests.site.layout import render
-from tests.site.page import EPOCH, Link, Page
+from tests.site.page import EPOCH, Hop, Link, Page, Redirect
 
 FRAMES = ("modern", "blog", "table")
 """Three ways to build what surrounds the content: semantic elements, nested divs with classes, tables."""
@@ -27,7 +27,10 @@ def compose(
     validators: frozenset[str] = frozenset({"etag", "last-modified"}),
     **context: Any,
 ) -> Page:
-    """Render `templates/TEMPLATE.html` inside a frame and note what it says."""
+    """Render `templates/TEMPLATE.html` inside a frame and note what it says.
+
+    `canonical`: None names the page itself, "" names nothing, anything else is another page.
+    """
     robots = ", ".join(
         word for word, said in (("noindex", noindex), ("nofollow", nofollow)) if said
     )
@@ -40,13 +43,14 @@ def compose(
         summary=summary or title,
         date=date,
         robots=robots,
-        canonical=canonical or target,
+        canonical=target if canonical is None else canonical,
         **context,
     )
     return Page(
         target=target,
         body=rendered.body.encode(),
         links=(*rendered.links, *(Link(href, scripted=True) for href in scripted)),
+        redirect=Redirect(canonical, Hop.CANONICAL) if canonical else None,
         title=title,
         kind=kind,
         main_text=rendered.main_text,
