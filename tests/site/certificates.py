@@ -34,6 +34,9 @@ class Authority:
         self.file = Path(self._directory.name) / "authority.pem"
         self.file.write_bytes(_pem(self._certificate))
 
+    def close(self) -> None:
+        self._directory.cleanup()
+
     def client_context(self) -> ssl.SSLContext:
         """Return a context that trusts this authority and no other."""
         return ssl.create_default_context(cafile=str(self.file))

@@ -39,7 +39,7 @@ FOOTER = (
     ("/planner/", "Route planner"),
     ("/privacy/", "Privacy"),
     ("/terms/", "Terms of sale"),
-    ("/sitemap/", "All pages"),
+    ("/all-pages/", "All pages"),
 )
 
 

@@ -9,6 +9,9 @@ from itertools import pairwise
 
 from tests.site.message import Request
 
+SUPPORTING = ("/robots.txt", "/sitemap", "/feeds/", "/assets/", "/favicon.ico")
+"""What crawlers and browsers fetch beside pages, by how it begins."""
+
 
 @dataclass(slots=True)
 class Entry:
@@ -86,6 +89,14 @@ class Log:
             and (host is None or entry.host == host)
             and (method is None or entry.method == method)
         ]
+
+    def pages(self, host: str | None = None) -> Counter[str]:
+        """Return how often each URL was fetched that is not robots.txt, a sitemap or an asset."""
+        return Counter(
+            entry.url
+            for entry in self
+            if not entry.target.startswith(SUPPORTING) and (host is None or entry.host == host)
+        )
 
     def counts(self, host: str | None = None) -> Counter[str]:
         """Return how often each URL was asked for."""

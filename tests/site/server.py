@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import uvloop
 
 from tests.site.build import build
-from tests.site.connection import Connection
+from tests.site.connection import Connection, Find
 from tests.site.log import Log
 from tests.site.message import Request
 from tests.site.page import Page
@@ -50,13 +50,21 @@ class Server:
         self._thread.join(_START_SECONDS)
         self._loop.close()
 
-    def listen(self, port: int = 0, context: ssl.SSLContext | None = None) -> int:
-        """Open a further port; with a context it speaks TLS."""
-        scheme = "http" if context is None else "https"
+    def listen(
+        self, port: int = 0, context: ssl.SSLContext | None = None, find: Find | None = None
+    ) -> int:
+        """Open a further port. With a context it speaks TLS; with a `find` it serves other pages."""
+
+        def connection() -> Connection:
+            if find is not None:
+                # Nothing of this is the site's: not its log, not what a reset cuts off.
+                return Connection(find, Log(limit=0), State(), set())
+            scheme = "http" if context is None else "https"
+            return Connection(self.find, self.log, self.state, self._connections, scheme)
 
         async def open_listener() -> int:
             listener = await self._loop.create_server(
-                lambda: self._connection(scheme), self.address, port, ssl=context, backlog=1024
+                connection, self.address, port, ssl=context, backlog=1024
             )
             # uvloop's server is not asyncio's, but has the same attributes.
             server = cast("asyncio.Server", listener)
@@ -97,9 +105,6 @@ class Server:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(_START_SECONDS)
-
-    def _connection(self, scheme: str) -> Connection:
-        return Connection(self.find, self.log, self.state, self._connections, scheme)
 
     def _abort(self) -> None:
         for connection in list(self._connections):

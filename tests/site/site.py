@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.site.atlas import MAIN
 from tests.site.certificates import Authority
+from tests.site.connection import Find
 from tests.site.faults import Fault
 from tests.site.log import Log
 from tests.site.message import Headers
@@ -66,6 +67,10 @@ class Site:
             self._authority = Authority()
         return self._authority
 
+    def serve_control(self, find: Find, port: int = 0) -> str:
+        """Open the port of the controls, which the site itself never mentions."""
+        return f"http://{self.address}:{self._server.listen(port, find=find)}/"
+
     # What it saw, and what is true
 
     @property
@@ -84,6 +89,10 @@ class Site:
     def pages(self, host: str = MAIN) -> Iterator[Page]:
         known = self._server.atlas.host(host)
         return iter(known.pages.values() if known else ())
+
+    def allows(self, agent: str, target: str, host: str = MAIN) -> bool:
+        """Tell whether the rules let an agent fetch a target."""
+        return self._server.atlas.rules(host).allows(agent, target)
 
     def reachable(self, seed: str | None = None, **options: Any) -> Truth:
         """Return what a complete crawl from a seed must do; options as `truth.reachable`."""
@@ -150,13 +159,20 @@ class Site:
             self.up()
         self._server.reset()
 
+    def close(self) -> None:
+        """Stop the server and remove what was written to disk."""
+        self._server.stop()
+        if self._authority is not None:
+            self._authority.close()
+
 
 @contextmanager
 def running(port: int = 0, address: str = "127.0.0.1") -> Iterator[Site]:
     """Start a site of one's own and stop it at the end."""
     server = Server(address, port)
     server.start()
+    site = Site(server)
     try:
-        yield Site(server)
+        yield site
     finally:
-        server.stop()
+        site.close()

@@ -94,7 +94,6 @@ class _Walk:
 
     def _meet(self, url: str, depth: int, source: str) -> None:
         """Sort a URL that was found: into the queue, or into the reason why not."""
-        url = urldefrag(url).url
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"}:
             return
@@ -120,7 +119,7 @@ class _Walk:
         if len(self._truth.fetched) > _MOST_PAGES or (page.endless and self._crawl.depth is None):
             raise Endless(url)
         if page.redirect is not None and page.redirect.how is not Hop.CANONICAL:
-            to = urldefrag(urljoin(url, page.redirect.to)).url
+            to = _join(url, page.redirect.to)
             self._truth.redirects[url] = to
             self._meet(to, depth, url)
         elif page.status >= 400:
@@ -133,7 +132,7 @@ class _Walk:
         if page.noindex:
             self._truth.noindex.add(url)
         for link in page.links:
-            to = urldefrag(urljoin(url, link.href)).url
+            to = _join(url, link.href)
             if not self._follows(page, link):
                 self._truth.unfollowed.add(to)
             elif self._crawl.depth is None or depth < self._crawl.depth:
@@ -158,3 +157,13 @@ class _Walk:
         truth.duplicates = {
             urls[0]: set(urls[1:]) for body, urls in by_body.items() if body and urls[1:]
         }
+
+
+def _join(base: str, href: str) -> str:
+    """Return the absolute URL without fragment; what cannot be one leads nowhere."""
+    try:
+        url = urldefrag(urljoin(base, href)).url
+        urlsplit(url)
+    except ValueError:
+        return ""
+    return url

@@ -9,6 +9,7 @@ from tests.site.content import Source, read
 from tests.site.page import Page
 from tests.site.prose import Prose, markdown
 from tests.site.sections.listing import Entry, listing
+from tests.site.sheet import sheet
 
 CATEGORIES = {
     "wren-logger": "The logger",
@@ -33,12 +34,18 @@ def pages() -> Iterator[Page]:
         Entry(f"/forum/c/{slug}/", name, f"Everything about {name.lower()}.")
         for slug, name in CATEGORIES.items()
     ]
-    yield listing("/forum/", "The Hearth", boards, summary="Ask, answer, report.", kind="forum")
+    yield _board("/forum/", "The Hearth", boards, "Ask, answer, report.")
     for slug, name in CATEGORIES.items():
         entries = [_entry(t) for t in threads if t.meta["category"] == slug]
-        yield listing(f"/forum/c/{slug}/", name, entries, summary="Newest last.", kind="forum")
+        yield _board(f"/forum/c/{slug}/", name, entries, "Newest last.")
     for at in range(len(threads)):
         yield _thread(threads, at)
+    for name in sorted({post.author for thread in threads for post in posts_of(thread)}):
+        yield sheet(f"/forum/u/{name}", name, "A member who prefers not to say more.")
+
+
+def _board(target: str, title: str, entries: list[Entry], summary: str) -> Page:
+    return listing(target, title, entries, summary=summary, kind="forum", validators=frozenset())
 
 
 def posts_of(thread: Source) -> list[Post]:

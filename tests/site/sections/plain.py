@@ -33,7 +33,7 @@ def overview(pages: Iterable[Page]) -> Page:
             groups.setdefault(section.capitalize(), []).append((page.target, page.title))
     return compose(
         "plain",
-        "/sitemap/",
+        "/all-pages/",
         kind="listing",
         title="All pages",
         text=markdown("Everything that is on this site, by section."),
