@@ -29,6 +29,7 @@ class Hrefs(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[str] = []
+        self.nofollow: set[str] = set()
         self._templates = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -36,6 +37,8 @@ class Hrefs(HTMLParser):
         href = dict(attrs).get("href")
         if tag == "a" and href is not None and not self._templates:
             self.found.append(href)
+            if "nofollow" in (dict(attrs).get("rel") or ""):
+                self.nofollow.add(href)
 
     def handle_endtag(self, tag: str) -> None:
         self._templates -= tag == "template"
@@ -91,8 +94,11 @@ def test_table_knows_the_links_that_the_pages_have(site: Site) -> None:
     for page in site.pages():
         if page.target.startswith(("/hostile/", "/world/")) or not page.links:
             continue
+        parser = Hrefs()
+        parser.feed(page.body.decode())
         declared = Counter(link.href for link in page.links if not link.scripted)
-        assert Counter(hrefs(page.body.decode())) == declared, page.target
+        assert Counter(parser.found) == declared, page.target
+        assert parser.nofollow == {link.href for link in page.links if link.nofollow}, page.target
 
 
 async def crawl(site: Site) -> tuple[set[str], set[str]]:
