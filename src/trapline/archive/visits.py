@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import IntEnum
 from uuid import UUID
 
+from trapline.archive.sql import visits as queries
 from trapline.db.connection import Connection
 from trapline.errors import ExitCode
 from trapline.model import (
@@ -19,7 +20,6 @@ from trapline.model import (
     UrlId,
     new_uuid,
 )
-from trapline.archive.sql import visits as queries
 
 
 class CrawlType(IntEnum):
@@ -173,7 +173,9 @@ async def _add_redirects(conn: Connection, visits: Sequence[tuple[int, Visit]]) 
 
 
 def _last_modified(visit: Visit, redirect: Redirect) -> datetime | None:
-    return None if redirect.request is None else visit.requests[redirect.request].trace.last_modified
+    return (
+        None if redirect.request is None else visit.requests[redirect.request].trace.last_modified
+    )
 
 
 async def _add_files(conn: Connection, visits: Sequence[tuple[int, Visit]]) -> None:

@@ -19,16 +19,16 @@ SELECT *
 FROM unnest(
     sqlc.arg(organisation_ids)::uuid[],
     sqlc.arg(uuids)::uuid[],
-    sqlc.arg(agent_ids)::bigint[],
-    sqlc.arg(job_ids)::uuid[],
-    sqlc.arg(task_ids)::bigint[],
+    sqlc.narg(agent_ids)::bigint[],
+    sqlc.narg(job_ids)::uuid[],
+    sqlc.narg(task_ids)::bigint[],
     sqlc.arg(site_ids)::uuid[],
     sqlc.arg(url_ids)::bigint[],
     sqlc.arg(crawl_types)::smallint[],
     sqlc.arg(started_ats)::timestamptz[],
     sqlc.arg(took_mss)::integer[],
     sqlc.arg(exit_codes)::smallint[],
-    sqlc.arg(messages)::text[]
+    sqlc.narg(messages)::text[]
 )
 RETURNING id, uuid;
 
@@ -46,17 +46,17 @@ FROM unnest(
     sqlc.arg(organisation_ids)::uuid[],
     sqlc.arg(url_ids)::bigint[],
     sqlc.arg(sent_ats)::timestamptz[],
-    sqlc.arg(total_mss)::real[],
-    sqlc.arg(dns_mss)::real[],
-    sqlc.arg(connect_mss)::real[],
-    sqlc.arg(tls_mss)::real[],
-    sqlc.arg(first_byte_mss)::real[],
+    sqlc.narg(total_mss)::real[],
+    sqlc.narg(dns_mss)::real[],
+    sqlc.narg(connect_mss)::real[],
+    sqlc.narg(tls_mss)::real[],
+    sqlc.narg(first_byte_mss)::real[],
     sqlc.arg(robots_approveds)::boolean[],
     sqlc.arg(exit_codes)::smallint[],
-    sqlc.arg(statuses)::smallint[],
-    sqlc.arg(etags)::text[],
-    sqlc.arg(last_modifieds)::timestamptz[],
-    sqlc.arg(remote_addresses)::text[]
+    sqlc.narg(statuses)::smallint[],
+    sqlc.narg(etags)::text[],
+    sqlc.narg(last_modifieds)::timestamptz[],
+    sqlc.narg(remote_addresses)::text[]
 );
 
 -- name: AddRedirects :exec
@@ -71,13 +71,13 @@ FROM unnest(
     sqlc.arg(started_ats)::timestamptz[],
     sqlc.arg(numbers)::smallint[],
     sqlc.arg(organisation_ids)::uuid[],
-    sqlc.arg(request_numbers)::smallint[],
+    sqlc.narg(request_numbers)::smallint[],
     sqlc.arg(url_ids)::bigint[],
     sqlc.arg(to_url_ids)::bigint[],
     sqlc.arg(sources)::smallint[],
     sqlc.arg(permanents)::boolean[],
     sqlc.arg(security_policies)::boolean[],
-    sqlc.arg(last_modifieds)::timestamptz[]
+    sqlc.narg(last_modifieds)::timestamptz[]
 );
 
 -- name: AddFiles :exec
@@ -91,12 +91,12 @@ FROM unnest(
     sqlc.arg(visit_ids)::bigint[],
     sqlc.arg(started_ats)::timestamptz[],
     sqlc.arg(organisation_ids)::uuid[],
-    sqlc.arg(request_numbers)::smallint[],
+    sqlc.narg(request_numbers)::smallint[],
     sqlc.arg(url_ids)::bigint[],
-    sqlc.arg(last_modifieds)::timestamptz[],
-    sqlc.arg(sizes)::bigint[],
+    sqlc.narg(last_modifieds)::timestamptz[],
+    sqlc.narg(sizes)::bigint[],
     sqlc.arg(mimetype_ids)::integer[],
-    sqlc.arg(canonical_url_ids)::bigint[],
-    sqlc.arg(charsets)::text[],
-    sqlc.arg(sha256s)::bytea[]
+    sqlc.narg(canonical_url_ids)::bigint[],
+    sqlc.narg(charsets)::text[],
+    sqlc.narg(sha256s)::bytea[]
 );

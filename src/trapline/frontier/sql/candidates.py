@@ -101,11 +101,11 @@ async def visit_candidates(
     visited_ats: Sequence[datetime],
     exit_codes: Sequence[int],
     contentfuls: Sequence[bool],
-    etags: Sequence[str],
-    last_modifieds: Sequence[datetime],
+    etags: Sequence[str | None] | None,
+    last_modifieds: Sequence[datetime | None] | None,
     changeds: Sequence[bool],
     gones: Sequence[bool],
-    due_ats: Sequence[datetime],
+    due_ats: Sequence[datetime | None] | None,
 ) -> None:
     """Note what visits learnt. A contentful one replaces the validators, any other keeps them."""
     await conn.execute(

@@ -25,11 +25,11 @@ FROM unnest(
     sqlc.arg(visited_ats)::timestamptz[],
     sqlc.arg(exit_codes)::smallint[],
     sqlc.arg(contentfuls)::boolean[],
-    sqlc.arg(etags)::text[],
-    sqlc.arg(last_modifieds)::timestamptz[],
+    sqlc.narg(etags)::text[],
+    sqlc.narg(last_modifieds)::timestamptz[],
     sqlc.arg(changeds)::boolean[],
     sqlc.arg(gones)::boolean[],
-    sqlc.arg(due_ats)::timestamptz[]
+    sqlc.narg(due_ats)::timestamptz[]
 ) AS new (
     site_id, url_id, organisation_id, visited_at, exit_code, contentful,
     etag, last_modified, changed, gone, due_at

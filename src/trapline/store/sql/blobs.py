@@ -43,7 +43,7 @@ async def add_blobs(
     sizes: Sequence[int],
     places: Sequence[str],
     compresseds: Sequence[bool],
-    datas: Sequence[bytes],
+    datas: Sequence[bytes | None] | None,
 ) -> None:
     """Store bytes, sorted by hash so that two workers cannot deadlock. Known ones are locked until the end of the transaction, so that the sweeper cannot take them from under a new use."""
     await conn.execute(_ADD_BLOBS, hashes, sizes, places, compresseds, datas)

@@ -8,7 +8,7 @@ FROM unnest(
     sqlc.arg(sizes)::bigint[],
     sqlc.arg(places)::text[],
     sqlc.arg(compresseds)::boolean[],
-    sqlc.arg(datas)::bytea[]
+    sqlc.narg(datas)::bytea[]
 ) AS new (sha256, size, place, compressed, data)
 ORDER BY sha256
 ON CONFLICT (sha256) DO UPDATE SET used_at = now()

@@ -29,20 +29,20 @@ WITH added AS (
         sqlc.arg(page_ids)::uuid[],
         sqlc.arg(numbers)::integer[],
         sqlc.arg(visit_ids)::bigint[],
-        sqlc.arg(job_ids)::uuid[],
+        sqlc.narg(job_ids)::uuid[],
         sqlc.arg(fetched_ats)::timestamptz[],
         sqlc.arg(content_hashes)::bytea[],
         sqlc.arg(extractor_versions)::smallint[],
-        sqlc.arg(statuses)::smallint[],
-        sqlc.arg(titles)::text[],
-        sqlc.arg(languages)::text[],
-        sqlc.arg(page_types)::text[],
+        sqlc.narg(statuses)::smallint[],
+        sqlc.narg(titles)::text[],
+        sqlc.narg(languages)::text[],
+        sqlc.narg(page_types)::text[],
         sqlc.arg(texts)::text[],
         sqlc.arg(markdowns)::text[],
         sqlc.arg(metadatas)::jsonb[],
         sqlc.arg(links)::jsonb[],
-        sqlc.arg(warnings)::text[],
-        sqlc.arg(sha256s)::bytea[]
+        sqlc.narg(warnings)::text[],
+        sqlc.narg(sha256s)::bytea[]
     )
     RETURNING id, page_id, number, content_hash, extractor_version, fetched_at
 ),
