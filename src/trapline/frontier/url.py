@@ -135,7 +135,9 @@ def _canonical_base(base: str) -> str:
 
 def _resolved(url: str, base: str | None) -> str:
     if len(url) > MAX_URL_LENGTH:
-        raise VisitFailed(ExitCode.URL_TOO_LONG, f"{len(url)} of at most {MAX_URL_LENGTH} characters")
+        raise VisitFailed(
+            ExitCode.URL_TOO_LONG, f"{len(url)} of at most {MAX_URL_LENGTH} characters"
+        )
     if "\0" in url:
         raise VisitFailed(ExitCode.INVALID_URL, "it has a NUL byte")
     try:
@@ -161,7 +163,9 @@ def _written(href: str, query: Query) -> str:
 
 def _bounded(url: str) -> str:
     if len(url) > MAX_URL_LENGTH:
-        raise VisitFailed(ExitCode.URL_TOO_LONG, f"{len(url)} of at most {MAX_URL_LENGTH} characters")
+        raise VisitFailed(
+            ExitCode.URL_TOO_LONG, f"{len(url)} of at most {MAX_URL_LENGTH} characters"
+        )
     return url
 
 

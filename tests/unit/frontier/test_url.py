@@ -44,7 +44,7 @@ ONE_SPELLING = [
     ("http://0177.0.0.1/", "http://127.0.0.1/"),
     ("http://127.0.0.1./", "http://127.0.0.1/"),
     ("http://%31%32%37.1/", "http://127.0.0.1/"),
-    ("http://１２７.0.0.1/", "http://127.0.0.1/"),
+    ("http://\uff11\uff12\uff17.0.0.1/", "http://127.0.0.1/"),
     ("http://[::FFFF:127.0.0.1]/", "http://[::ffff:7f00:1]/"),
     ("http://[0:0:0:0:0:0:0:1]:8080/", "http://[::1]:8080/"),
     # names beyond ASCII
@@ -215,7 +215,7 @@ def test_what_a_person_types_needs_no_scheme(typed: str, expected: str) -> None:
     assert typed_url(typed) == expected
 
 
-@pytest.mark.parametrize("typed", ["file:///etc/passwd", "javascript:1", "mailto:a@b.test"])
+@pytest.mark.parametrize("typed", ["file:///etc/passwd", "javascript:void(0)", "mailto:a@b.test"])
 def test_a_typed_scheme_is_not_overruled(typed: str) -> None:
     with pytest.raises(VisitFailed) as failed:
         typed_url(typed)
@@ -232,7 +232,7 @@ def test_parts_and_back() -> None:
 
 
 def test_the_hash_is_sha256_of_the_spelling() -> None:
-    assert url_hash("http://site.test/").hex().startswith("1de1ac7db9894a8f")
+    assert url_hash("http://site.test/").hex().startswith("9d4e272b9076bc08")
 
 
 def test_similar_urls_share_a_key() -> None:
@@ -262,10 +262,22 @@ def test_other_pages_have_other_keys(other: str) -> None:
 
 # Properties
 
-SOUP = st.text(
-    alphabet=st.sampled_from([*string.ascii_letters, *"0123456789", *"/.:?#%&=@\\;~-_ \t\n[]é日\0", "../", "xn--", "%2e", "%41", "utm_"]),
-    max_size=40,
-)  # fmt: skip
+PIECES = [*string.ascii_letters, *"0123456789", *"/.:?#%&=@\\;~-_ \t\n[]é日\0"]
+WORDS = [
+    "../",
+    "./",
+    "//",
+    "xn--",
+    "%2e",
+    "%41",
+    "%2F",
+    "utm_a=",
+    "a.test",
+    "index.html",
+    "&b=",
+    "#",
+]
+SOUP = st.lists(st.sampled_from([*PIECES, *WORDS]), max_size=30).map("".join)
 PREFIXES = st.sampled_from(["", "http://", "https://a.test", "HTTP://A.test:80/", "//", "/", "?"])
 LINKS = st.builds(str.__add__, PREFIXES, SOUP)
 
