@@ -45,13 +45,14 @@ class ScopeRules:
 
 
 # Documents that have text (pdf, docx, csv, …) are not among them.
-_NO_TEXT = re.compile(
-    r"\.(?:png|jpe?g|gif|webp|avif|svgz?|ico|bmp|tiff?|heic|psd"
-    r"|mp[34g]|m4[av]|m4p|webm|og[gvma]|wav|flac|aac|avi|mov|wmv|mkv|mpeg|m3u8|ts"
-    r"|css|js|mjs|map|wasm|woff2?|ttf|otf|eot"
-    r"|zip|gz|tgz|bz2|xz|zst|7z|rar|tar|jar|whl|deb|rpm|apk|dmg|iso|exe|msi|bin|dll|img)\Z",
-    re.IGNORECASE,
-)
+_NO_TEXT = frozenset((
+    "png", "jpg", "jpeg", "gif", "webp", "avif", "svg", "svgz", "ico", "bmp", "tif", "tiff",
+    "heic", "psd", "mp3", "mp4", "mpg", "mpeg", "m4a", "m4v", "m4p", "webm", "ogg", "ogv",
+    "oga", "ogm", "wav", "flac", "aac", "avi", "mov", "wmv", "mkv", "m3u8", "ts", "css", "js",
+    "mjs", "map", "wasm", "woff", "woff2", "ttf", "otf", "eot", "zip", "gz", "tgz", "bz2", "xz",
+    "zst", "7z", "rar", "tar", "jar", "whl", "deb", "rpm", "apk", "dmg", "iso", "exe", "msi",
+    "bin", "dll", "img",
+))  # fmt: skip
 _FILE = re.compile(
     r"\.(?:html?|xhtml|shtml|php[0-9]?|aspx?|jspx?|cgi|cfm|pl|do|md|rst|txt|xml|pdf)\Z",
     re.IGNORECASE,
@@ -76,12 +77,11 @@ class Scope:
             return Verdict.IN_SCOPE
         if self.rules.max_depth is not None and depth > self.rules.max_depth:
             return Verdict.TOO_DEEP
-        _, host, path = split_url(url)
-        path = path.partition("?")[0]
+        _, host, path = split_url(url.partition("?")[0])
         outside = self._place(host, path)
         if outside is not None:
             return outside
-        if _NO_TEXT.search(path):
+        if path.rpartition(".")[2].lower() in _NO_TEXT:
             return Verdict.NO_TEXT
         return self._match(url if self.rules.on_full_url else path)
 

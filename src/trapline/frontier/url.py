@@ -100,15 +100,17 @@ def url_hash(url: str) -> bytes:
 
 def similar_key(url: str) -> str:
     """Equal for canonical URLs that almost surely show one page: `deduplicateSimilarURLs`."""
-    _, host, path = split_url(url)
-    path, mark, search = path.partition("?")
-    path = _INDEX_FILE.sub("/", path).removesuffix("/")
-    return f"{host.removeprefix('www.')}{path}{mark}{search}"
+    place, mark, search = url.partition("://")[2].partition("?")
+    directory, _, name = place.rpartition("/")
+    if name[:1] in _INDEX_LETTERS and (not name or _INDEX_FILE.fullmatch(name)):
+        place = directory
+    return f"{place.removeprefix('www.')}{mark}{search}"
 
 
 _INDEX_FILE = re.compile(
-    r"/(?:index|default)\.(?:html?|xhtml|shtml|php[0-9]?|aspx?|jspx?|cgi|cfm|pl)\Z", re.IGNORECASE
+    r"(?:index|default)\.(?:html?|xhtml|shtml|php[0-9]?|aspx?|jspx?|cgi|cfm|pl)", re.IGNORECASE
 )
+_INDEX_LETTERS = ("", "i", "I", "d", "D")
 
 
 def _below(base: str, climbs: int, link: str) -> str:

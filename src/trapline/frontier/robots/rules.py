@@ -1,5 +1,6 @@
 """The rules of one agent, ready to be asked many times."""
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -7,6 +8,7 @@ from trapline.frontier import percent
 
 MAX_WILDCARD_RULES = 5000
 _ROBOTS_PATH = "/robots.txt"
+_PLAIN = re.compile(r"[A-Za-z0-9/._~?&=+,;:@!-]*+")
 _LITERAL = str.maketrans({"*": "%2A", "$": "%24"})
 
 
@@ -104,6 +106,8 @@ def _glob(allow: bool, pattern: str) -> _Glob:
 def comparable_path(url: str) -> str:
     """Path and query of a URL, in the form that rules are written in here."""
     path = url if url.startswith("/") else f"/{url.partition('://')[2].partition('/')[2]}"
+    if _PLAIN.fullmatch(path):
+        return path
     path = path.partition("#")[0]
     if not path.isascii():
         path = percent.encode_foreign(path.encode(errors="replace"))
