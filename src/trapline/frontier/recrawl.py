@@ -22,11 +22,22 @@ _DECLARED = {
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What repeated looks at a page showed; fading sums, kept with its candidate."""
+    """What repeated looks at a page showed: how many, how many saw a change, over what time."""
 
     looks: float = 0.0
     changes: float = 0.0
     seconds: float = 0.0
+
+    @classmethod
+    def from_counts(
+        cls, *, visits: int, changes: int, first: datetime, last: datetime
+    ) -> "Observed":
+        """From plain counts: the first visit has nothing before it, so it is no look."""
+        return cls(
+            looks=max(visits - 1, 0),
+            changes=min(max(changes - 1, 0), max(visits - 1, 0)),
+            seconds=max((last - first).total_seconds(), 0.0),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +65,7 @@ class Interval:
 
 
 def observe(observed: Observed, *, changed: bool, elapsed: timedelta) -> Observed:
-    """Add one more look, that much time after the one before."""
+    """Add one more look, that much time after the one before; what is older counts less."""
     seconds = max(elapsed.total_seconds(), 0.0)
     return Observed(
         looks=observed.looks * _MEMORY + 1,

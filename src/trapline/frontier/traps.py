@@ -19,9 +19,11 @@ MAX_PARAMETERS = 16
 MAX_SAME_PARAMETER = 5
 MAX_PARAMETER_SETS = 30
 MAX_COMBINATIONS = 300
+MAX_FACET_VALUES = 40
 MAX_DATES = 200
 YEARS_AHEAD = 2
-_WATCHED_PATHS = 256
+_WATCHED_PATHS = 128
+_WATCHED_NAMES = 32
 _REPORTED = 100
 
 
@@ -107,6 +109,24 @@ class _Seen:
     names: set[int] = field(default_factory=set)
     combinations: set[int] = field(default_factory=set)
     dates: set[int] = field(default_factory=set)
+    values: dict[str, set[int]] = field(default_factory=dict)
+    has_id: bool = False
+
+    def note_values(self, parameters: list[str]) -> None:
+        """Note the values of each parameter: one that has many names a page, and is no facet."""
+        for parameter in parameters:
+            name, _, value = parameter.partition("=")
+            values = self.values.get(name)
+            if values is None:
+                if len(self.values) >= _WATCHED_NAMES:
+                    continue
+                values = self.values[name] = set()
+            values.add(hash(value))
+            if len(values) > MAX_FACET_VALUES:
+                self.has_id = True
+                self.values.clear()
+                self.combinations.clear()
+                return
 
 
 class TrapWatch:
@@ -148,15 +168,18 @@ class TrapWatch:
         place, _, search = url.partition("?")
         if not search:
             return None
-        names = sorted(parameter.partition("=")[0] for parameter in search.split("&"))
+        parameters = search.split("&")
+        names = sorted(parameter.partition("=")[0] for parameter in parameters)
         if trap := _overloaded(names):
             return trap
         seen = self._at(place)
-        kinds = set(names)
-        if _is_new(seen.names, ",".join(sorted(kinds)), MAX_PARAMETER_SETS):
+        if _is_new(seen.names, ",".join(sorted(set(names))), MAX_PARAMETER_SETS):
             return Trap(TrapKind.PARAMETERS, f"more than {MAX_PARAMETER_SETS} sets of parameters")
-        if len(names) > _FEW and _is_new(seen.combinations, search, MAX_COMBINATIONS):
+        if seen.has_id:
+            return None
+        if _is_new(seen.combinations, search, MAX_COMBINATIONS):
             return Trap(TrapKind.PARAMETERS, f"more than {MAX_COMBINATIONS} combinations")
+        seen.note_values(parameters)
         return None
 
     def _at(self, place: str) -> _Seen:
@@ -180,7 +203,6 @@ class TrapWatch:
         report.count += 1
 
 
-_FEW = 2
 _LEAST_REPEATS = 3
 _MOST_OCCURRENCES = 5
 _LONGEST_CYCLE = 6

@@ -47,6 +47,16 @@ def test_the_estimate_finds_the_rate() -> None:
     assert 3 * DAY < found < 8 * DAY
 
 
+def test_plain_counts_will_do() -> None:
+    counts = {"first": NOW - 100 * DAY, "last": NOW}
+    every_fifth = Observed.from_counts(visits=101, changes=21, **counts)
+    found = change_interval(every_fifth)
+    assert found is not None
+    assert 3 * DAY < found < 8 * DAY
+    assert change_interval(Observed.from_counts(visits=1, changes=1, **counts)) is None
+    assert change_interval(Observed.from_counts(visits=0, changes=0, **counts)) is None
+
+
 def test_what_is_recent_counts_more() -> None:
     woke_up = change_interval(looks(*[False] * 30, *[True] * 10))
     fell_asleep = change_interval(looks(*[True] * 10, *[False] * 30))

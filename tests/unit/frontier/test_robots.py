@@ -350,7 +350,7 @@ def test_it_survives_a_database() -> None:
         (403, RobotsPolicy.ALLOW_ALL),
         (404, RobotsPolicy.ALLOW_ALL),
         (410, RobotsPolicy.ALLOW_ALL),
-        (429, RobotsPolicy.DISALLOW_ALL),
+        (429, RobotsPolicy.ALLOW_ALL),
         (500, RobotsPolicy.DISALLOW_ALL),
         (503, RobotsPolicy.DISALLOW_ALL),
         (None, RobotsPolicy.DISALLOW_ALL),

@@ -44,9 +44,6 @@ def policy_for(
         return RobotsPolicy.KEEP_LAST
     if status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return _unreachable(has_last=has_last, unreachable_for=unreachable_for)
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
-        # A server that asks us to come less often has not said that all is allowed.
-        return _unreachable(has_last=has_last, unreachable_for=unreachable_for)
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return RobotsPolicy.READ
     return RobotsPolicy.ALLOW_ALL

@@ -12,7 +12,10 @@ class EntryKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SitemapEntry:
-    """`url` is as written; resolve it with `canonical`. `alternates` are (language, URL)."""
+    """`url` is as written: absolute by the protocol, so `canonical` needs no base.
+
+    `alternates` are (language, URL).
+    """
 
     kind: EntryKind
     url: str
