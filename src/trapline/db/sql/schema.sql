@@ -238,9 +238,11 @@ CREATE TABLE frontier.candidate (
     last_contentful_at timestamp with time zone,
     last_etag text,
     last_modified timestamp with time zone,
-    visits integer DEFAULT 0 NOT NULL,
-    changes integer DEFAULT 0 NOT NULL,
-    gone integer DEFAULT 0 NOT NULL,
+    looks double precision DEFAULT 0 NOT NULL,
+    changes double precision DEFAULT 0 NOT NULL,
+    seconds double precision DEFAULT 0 NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    declared text,
     due_at timestamp with time zone
 )
 WITH (fillfactor='80');

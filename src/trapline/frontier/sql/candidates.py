@@ -10,7 +10,7 @@ from trapline.db.connection import Connection
 from trapline.model import OrganisationId, SiteId, UrlId
 
 
-class FindCandidatesRow(Struct, frozen=True, gc=False):
+class CandidateRow(Struct, frozen=True, gc=False):
     site_id: SiteId
     url_id: UrlId
     organisation_id: OrganisationId
@@ -20,11 +20,12 @@ class FindCandidatesRow(Struct, frozen=True, gc=False):
     last_contentful_at: datetime | None
     last_etag: str | None
     last_modified: datetime | None
-    visits: int
-    changes: int
-    gone: int
+    looks: float
+    changes: float
+    seconds: float
+    failures: int
+    declared: str | None
     due_at: datetime | None
-    hash: bytes
 
 
 _DISCOVER_CANDIDATES: Final = """
@@ -53,41 +54,45 @@ async def discover_candidates(
 _VISIT_CANDIDATES: Final = """
 -- name: VisitCandidates
 INSERT INTO frontier.candidate AS c (
-    site_id, url_id, organisation_id, last_visit_at, last_exit_code,
-    last_contentful_at, last_etag, last_modified, visits, changes, gone, due_at
+    site_id, url_id, organisation_id, last_visit_at, last_exit_code, last_contentful_at,
+    last_etag, last_modified, looks, changes, seconds, failures, due_at
 )
 SELECT
-    site_id, url_id, organisation_id, visited_at, exit_code,
-    CASE WHEN contentful THEN visited_at END, etag, last_modified,
-    1, changed::int, gone::int, due_at
+    site_id, url_id, organisation_id, visited_at, exit_code, contentful_at,
+    etag, last_modified, looks, changes, seconds, failures, due_at
 FROM unnest(
     $1::uuid[],
     $2::bigint[],
     $3::uuid[],
     $4::timestamptz[],
     $5::smallint[],
-    $6::boolean[],
+    $6::timestamptz[],
     $7::text[],
     $8::timestamptz[],
-    $9::boolean[],
-    $10::boolean[],
-    $11::timestamptz[]
+    $9::double precision[],
+    $10::double precision[],
+    $11::double precision[],
+    $12::integer[],
+    $13::timestamptz[]
 ) AS new (
-    site_id, url_id, organisation_id, visited_at, exit_code, contentful,
-    etag, last_modified, changed, gone, due_at
+    site_id, url_id, organisation_id, visited_at, exit_code, contentful_at,
+    etag, last_modified, looks, changes, seconds, failures, due_at
 )
 ORDER BY site_id, url_id
 ON CONFLICT (site_id, url_id) DO UPDATE SET
     last_visit_at = excluded.last_visit_at,
     last_exit_code = excluded.last_exit_code,
     last_contentful_at = coalesce(excluded.last_contentful_at, c.last_contentful_at),
-    last_etag = CASE WHEN excluded.last_contentful_at IS NULL THEN c.last_etag ELSE excluded.last_etag END,
+    last_etag = CASE
+        WHEN excluded.last_contentful_at IS NULL THEN c.last_etag ELSE excluded.last_etag
+    END,
     last_modified = CASE
         WHEN excluded.last_contentful_at IS NULL THEN c.last_modified ELSE excluded.last_modified
     END,
-    visits = c.visits + 1,
-    changes = c.changes + excluded.changes,
-    gone = CASE WHEN excluded.gone = 0 THEN 0 ELSE c.gone + 1 END,
+    looks = excluded.looks,
+    changes = excluded.changes,
+    seconds = excluded.seconds,
+    failures = excluded.failures,
     due_at = excluded.due_at
 """
 
@@ -100,11 +105,13 @@ async def visit_candidates(
     organisation_ids: Sequence[OrganisationId],
     visited_ats: Sequence[datetime],
     exit_codes: Sequence[int],
-    contentfuls: Sequence[bool],
+    contentful_ats: Sequence[datetime | None] | None,
     etags: Sequence[str | None] | None,
     last_modifieds: Sequence[datetime | None] | None,
-    changeds: Sequence[bool],
-    gones: Sequence[bool],
+    looks: Sequence[float],
+    changes: Sequence[float],
+    seconds: Sequence[float],
+    failures: Sequence[int],
     due_ats: Sequence[datetime | None] | None,
 ) -> None:
     """Note what visits learnt. A contentful one replaces the validators, any other keeps them."""
@@ -115,31 +122,31 @@ async def visit_candidates(
         organisation_ids,
         visited_ats,
         exit_codes,
-        contentfuls,
+        contentful_ats,
         etags,
         last_modifieds,
-        changeds,
-        gones,
+        looks,
+        changes,
+        seconds,
+        failures,
         due_ats,
     )
 
 
-_FIND_CANDIDATES: Final = """
--- name: FindCandidates
-SELECT c.*, u.hash
+_FIND_CANDIDATE: Final = """
+-- name: FindCandidate
+SELECT c.*
 FROM frontier.url u
 JOIN frontier.candidate c ON c.url_id = u.id
 WHERE u.organisation_id = $1
-  AND u.hash = ANY ($2::bytea[])
+  AND u.hash = $2
   AND c.site_id = $3
 """
 
 
-async def find_candidates(
-    conn: Connection, *, organisation_id: OrganisationId, hashes: Sequence[bytes], site_id: SiteId
-) -> list[FindCandidatesRow]:
-    """What is known of URLs in a site, for conditional requests and recrawl."""
-    return [
-        FindCandidatesRow(*row)
-        for row in await conn.fetch(_FIND_CANDIDATES, organisation_id, hashes, site_id)
-    ]
+async def find_candidate(
+    conn: Connection, *, organisation_id: OrganisationId, hash: bytes, site_id: SiteId
+) -> CandidateRow | None:
+    """What is known of a URL in a site, if it was ever seen there."""
+    row = await conn.fetchrow(_FIND_CANDIDATE, organisation_id, hash, site_id)
+    return None if row is None else CandidateRow(*row)

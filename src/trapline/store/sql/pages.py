@@ -209,3 +209,18 @@ async def get_version(conn: Connection, *, version_id: int) -> VersionRow | None
     """One version of a page."""
     row = await conn.fetchrow(_GET_VERSION, version_id)
     return None if row is None else VersionRow(*row)
+
+
+_HAS_VERSION: Final = """
+-- name: HasVersion
+SELECT EXISTS (
+    SELECT FROM store.page p
+    WHERE p.site_id = $1 AND p.url_id = $2 AND p.version_id IS NOT NULL
+) AS has_version
+"""
+
+
+async def has_version(conn: Connection, *, site_id: SiteId, url_id: UrlId) -> bool:
+    """Whether a page still has a version that a 304 would confirm."""
+    value: bool = await conn.fetchval(_HAS_VERSION, site_id, url_id)
+    return value

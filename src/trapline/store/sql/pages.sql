@@ -69,3 +69,10 @@ WHERE p.site_id = gone.site_id AND p.url_id = gone.url_id;
 -- name: GetVersion :one
 -- One version of a page.
 SELECT * FROM store.version WHERE id = sqlc.arg(version_id);
+
+-- name: HasVersion :one
+-- Whether a page still has a version that a 304 would confirm.
+SELECT EXISTS (
+    SELECT FROM store.page p
+    WHERE p.site_id = sqlc.arg(site_id) AND p.url_id = sqlc.arg(url_id) AND p.version_id IS NOT NULL
+) AS has_version;

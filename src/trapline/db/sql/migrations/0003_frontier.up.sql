@@ -50,11 +50,14 @@ CREATE TABLE frontier.candidate (
     last_contentful_at timestamptz,
     last_etag text,
     last_modified timestamptz,
-    -- What the change rate is estimated from.
-    visits integer NOT NULL DEFAULT 0,
-    changes integer NOT NULL DEFAULT 0,
-    -- In a row: answers that the page is gone. After some it is let go, and never due again.
-    gone integer NOT NULL DEFAULT 0,
+    -- Fading sums of repeated looks, from which the change rate is estimated.
+    looks double precision NOT NULL DEFAULT 0,
+    changes double precision NOT NULL DEFAULT 0,
+    seconds double precision NOT NULL DEFAULT 0,
+    -- Visits without content since the last one with content.
+    failures integer NOT NULL DEFAULT 0,
+    -- The sitemap's changefreq.
+    declared text,
     due_at timestamptz,
     PRIMARY KEY (site_id, url_id)
 ) WITH (fillfactor = 80);
