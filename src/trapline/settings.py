@@ -139,6 +139,38 @@ class Settings(BaseSettings):
         description="Comma-separated host:port:address, as curl's --resolve, to pin names.",
     )
 
+    # Fetching
+    user_agent: str = Field(
+        default="Mozilla/5.0 (compatible; Trapline/0.1)",
+        description="What the crawler calls itself; its product token is what robots.txt names.",
+    )
+    proxy: SecretStr | None = Field(
+        default=None,
+        description="HTTP proxy for every fetch, http://user:password@host:port; a job may name another.",
+    )
+    fetch_connections: int = Field(
+        default=256, ge=1, description="Most connections to websites that one process holds."
+    )
+    fetch_body_bytes: int = Field(
+        default=32 * 2**20, ge=1, description="Most bytes of a body as it is sent."
+    )
+    fetch_decompressed_bytes: int = Field(
+        default=64 * 2**20, ge=1, description="Most bytes of a body once it is decompressed."
+    )
+    fetch_header_bytes: int = Field(
+        default=64 * 2**10, ge=1024, description="Most bytes of an answer's headers."
+    )
+    fetch_redirects: int = Field(default=10, ge=0, description="Most redirects in one fetch.")
+    fetch_connect_timeout: float = Field(
+        default=10.0, gt=0, description="Seconds to resolve a name and connect, with TLS."
+    )
+    fetch_first_byte_timeout: float = Field(
+        default=30.0, gt=0, description="Seconds until an answer's headers are there."
+    )
+    fetch_total_timeout: float = Field(
+        default=120.0, gt=0, description="Seconds for a whole fetch, with all its redirects."
+    )
+
     # Logs
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least severe log line that is written."
