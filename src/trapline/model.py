@@ -6,11 +6,14 @@ Ids are distinct types, so that swapped arguments fail the type check.
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
+from types import MappingProxyType
 from typing import NewType, Protocol
 from uuid import UUID
+
+from msgspec import Struct
 
 from trapline.errors import ExitCode
 
@@ -33,7 +36,8 @@ def new_uuid() -> UUID:
     return UUID(int=value | secrets.randbits(12) << 64 | 0b10 << 62 | secrets.randbits(62))
 
 
-# Fetching
+# Fetching. What is made for every request is a Struct: it is as frozen as a dataclass, and ten times
+# faster to make.
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +93,12 @@ class FetchLimits:
     """For the whole way, with all redirects."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchRequest:
+class FetchRequest(Struct, frozen=True, kw_only=True):
     """One URL to be fetched, in canonical form, and how. What is None comes from the settings."""
 
     url: str
     approve: Approve
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
     conditional: Conditional | None = None
     cookies: Cookies | None = None
     user_agent: str | None = None
@@ -133,8 +136,7 @@ class RedirectTrace:
         return self.from_url.startswith("https:") and self.to_url.startswith("http:")
 
 
-@dataclass(frozen=True, slots=True)
-class RequestTrace:
+class RequestTrace(Struct, frozen=True, gc=False):
     """One request as it was sent. Times are milliseconds.
 
     A connection that was reused has no DNS, connect and TLS times; http has no TLS time.
@@ -155,8 +157,7 @@ class RequestTrace:
     remote_address: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class Fetched(Struct, frozen=True, kw_only=True):
     """How a fetch ended, and everything that was seen on the way.
 
     `body` is complete and decompressed, or empty. `url` is the last one that was requested or

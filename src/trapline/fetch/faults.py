@@ -44,6 +44,7 @@ _UNREACHABLE = frozenset(
 )
 E = TypeVar("E", bound=BaseException)
 
+_MOST_WORDS = 200
 _TOO_MANY_HEADERS = "Too many headers"
 
 
@@ -86,10 +87,11 @@ def _by_number(number: int | None) -> VisitFailed:
 
 
 def _malformed(error: BaseException) -> VisitFailed:
-    message = str(getattr(error, "message", error)).strip().replace("\n", " ")[:200]
+    words = str(getattr(error, "message", error)).replace("^", "").split()
+    message = " ".join(words)[:_MOST_WORDS]
     if _cause(error, LineTooLong) is not None or _TOO_MANY_HEADERS in message:
         return VisitFailed(ExitCode.HEADERS_TOO_LARGE)
-    return VisitFailed(ExitCode.MALFORMED_RESPONSE, ascii(message) if message else None)
+    return VisitFailed(ExitCode.MALFORMED_RESPONSE, message or None)
 
 
 def _tls_words(error: ssl.SSLError) -> str:

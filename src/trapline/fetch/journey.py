@@ -50,7 +50,9 @@ class Journey:
             first = self._upgraded(target(self._request.url, self._limits.url_bytes))
             goal = first
             while True:
-                exchange = await self._hop(goal, trusted=first.may_share_secrets(goal))
+                exchange = await self._hop(
+                    goal, trusted=goal is first or first.may_share_secrets(goal)
+                )
                 if exchange.status not in REDIRECTS:
                     return self._arrived(exchange)
                 goal = self._upgraded(self._redirected(exchange))

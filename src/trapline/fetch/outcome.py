@@ -39,7 +39,8 @@ def outcome(status: int, headers: Mapping[str, str], body: bytes, *, conditional
         return ExitCode.NOT_MODIFIED
     if is_challenge(status, headers, body):
         return ExitCode.CHALLENGE
-    return _CODES.get(status) or _BY_CLASS.get(status // 100, ExitCode.MALFORMED_RESPONSE)
+    by_class = _BY_CLASS.get(status // 100, ExitCode.MALFORMED_RESPONSE)
+    return _CODES.get(status, by_class)
 
 
 def sentence(code: ExitCode, status: int | None = None) -> str:

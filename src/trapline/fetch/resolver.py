@@ -15,7 +15,6 @@ from trapline.fetch.guard import Guard
 # getaddrinfo blocks its thread; the loop's own pool is too small for a crawl of many hosts, and
 # a name server that does not answer would hold up everything else that runs there.
 _THREADS = 32
-_ANY_HOST = "*"
 
 
 class Lookup(Protocol):
@@ -25,7 +24,10 @@ class Lookup(Protocol):
 
 
 class Pins:
-    """`host:port:address`, as curl's --resolve; the host `*` stands for every name."""
+    """`host:port:address`, as curl's --resolve.
+
+    The host may be `*.name` for every name below it, or `*` for every name at all.
+    """
 
     def __init__(self, texts: Sequence[str] = ()) -> None:
         self._addresses = dict(map(_pin, texts))
@@ -33,8 +35,11 @@ class Pins:
     def find(self, host: str, port: int) -> str | None:
         if not self._addresses:
             return None
-        name = host.rstrip(".").lower()
-        return self._addresses.get((name, port)) or self._addresses.get((_ANY_HOST, port))
+        labels = host.rstrip(".").lower().split(".")
+        names = [".".join(labels)]
+        names += ["*." + ".".join(labels[start:]) for start in range(1, len(labels))]
+        found = (self._addresses.get((name, port)) for name in (*names, "*"))
+        return next((address for address in found if address is not None), None)
 
 
 class SystemLookup:

@@ -119,6 +119,7 @@ _DIRECTORY = 2**17
 """How far from either end of an archive the names of its members are looked for."""
 
 _UNKNOWN = frozenset({"unknown/unknown", "application/unknown", "*/*"})
+_SIGNED = frozenset(kind for _, kind in (*_PREFIXES, *_ZIP_MEMBERS, *_OLE_STREAMS)) - {_BINARY}
 _FEEDS = frozenset({"application/rss+xml", "application/atom+xml", "application/rdf+xml"})
 # What servers call bytes of which they know nothing.
 _VAGUE = frozenset({_PLAIN, _BINARY, "binary/octet-stream", "application/x-download"})
@@ -134,7 +135,9 @@ def media_type(declared: str | None, sniffed: str) -> str:
         return _from_vague(said, sniffed)
     if said in _ARCHIVES and sniffed.startswith(("application/vnd.", "application/epub")):
         return sniffed
-    return _from_page(sniffed) if said == _HTML else said
+    if said == _HTML:
+        return _from_page(sniffed)
+    return _from_file(said, sniffed)
 
 
 def essence(content_type: str | None) -> str | None:
@@ -143,7 +146,8 @@ def essence(content_type: str | None) -> str | None:
         return None
     found = content_type.partition(";")[0].strip().lower()
     kind, slash, subtype = found.partition("/")
-    return found if kind and slash and subtype and " " not in found else None
+    whole = bool(kind and slash and subtype) and "/" not in subtype and " " not in found
+    return found if whole else None
 
 
 def sniff(body: bytes) -> str:
@@ -173,6 +177,14 @@ def _from_page(sniffed: str) -> str:
         return sniffed
     looks_like_page = sniffed.startswith("text/") or sniffed.endswith("+xml")
     return _HTML if looks_like_page or sniffed == _BINARY else sniffed
+
+
+def _from_file(said: str, sniffed: str) -> str:
+    """What has a signature and does not show it, is an error page or a picture of another kind."""
+    if sniffed == _HTML and said in _SIGNED:
+        return sniffed
+    both = said.startswith("image/") and sniffed.startswith("image/")
+    return sniffed if both and "svg" not in said + sniffed else said
 
 
 def _markup(text: bytes) -> str:

@@ -1,5 +1,6 @@
 """Where a request goes: URLs checked and joined before anything is sent."""
 
+import re
 from dataclasses import dataclass
 
 import ada_url
@@ -8,6 +9,14 @@ from yarl import URL
 from trapline.errors import ExitCode, VisitFailed
 
 _MOST_SHOWN = 200
+# Most canonical URLs are seen to be so at a glance: a name or a dotted quad in lower case, and
+# nothing after it that could be meant otherwise. Names whose last label begins with a digit may
+# be numbers in disguise.
+_PLAIN = re.compile(
+    r"https?://"
+    r"(?:(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*|(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2}))"
+    r"(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}))?/[!$-\[\]_a-z~%]*"
+)
 _SCHEMES = ("http://", "https://")
 
 
@@ -58,6 +67,8 @@ def target(text: str, limit: int) -> Target:
     """Parse a URL in any spelling."""
     if len(text) > limit:
         raise VisitFailed(ExitCode.URL_TOO_LONG, f"{len(text):,} characters")
+    if _PLAIN.fullmatch(text):
+        return Target(text, URL(text, encoded=True))
     try:
         return _checked(ada_url.normalize_url(text), limit)
     except ValueError:
