@@ -1,17 +1,16 @@
-"""The cookies of one job, kept in memory and bounded."""
+"""The cookies of one job, kept in memory."""
 
 from collections.abc import Sequence
 
 import aiohttp
 from yarl import URL
 
-# RFC 6265 asks of browsers at least this much; a job needs no more.
-_MOST_COOKIES = 3000
+# What RFC 6265 asks of browsers. The number of cookies is bounded by the jar itself.
 _MOST_BYTES = 4096
 
 
 class CookieJar:
-    """Keeps what servers set, and says what to send back to whom."""
+    """Keeps what servers set, and says what to send back to whom. Make it inside the loop."""
 
     def __init__(self) -> None:
         # Sites on bare addresses have cookies, too.
@@ -23,5 +22,4 @@ class CookieJar:
 
     def remember(self, url: str, set_cookie: Sequence[str]) -> None:
         kept = [line for line in set_cookie if len(line) <= _MOST_BYTES]
-        if kept and len(self._jar) + len(kept) <= _MOST_COOKIES:
-            self._jar.update_cookies_from_headers(kept, URL(url, encoded=True))
+        self._jar.update_cookies_from_headers(kept, URL(url, encoded=True))

@@ -112,8 +112,9 @@ class Exchange:
         """Take the whole body, decompressed, or fail and close the connection."""
         try:
             self._check_head(response)
-            self.body = await self._body(response.content)
+            body = await self._body(response.content)
             self._check_end()
+            self.body = body
         except BaseException:
             response.close()
             raise

@@ -1,7 +1,7 @@
 """Which addresses may be connected to.
 
 An address is refused unless it is public unicast. IPv6 addresses that carry an IPv4 address
-(mapped, NAT64, 6to4, Teredo, ISATAP) are judged by that one too, for a gateway may send them there.
+(mapped, NAT64, 6to4, ISATAP) are judged by that one too, for a gateway may send them there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,9 +42,8 @@ _REFUSED_V6: tuple[tuple[IPv6Network, str], ...] = tuple(
         ("fe80::/10", "link-local"),
         ("fec0::/10", "private"),
         ("ff00::/8", "multicast"),
-        ("2001:2::/48", "for benchmarks"),
-        ("2001:10::/28", "reserved"),
-        ("2001:20::/28", "reserved"),
+        # Protocols of the IETF, among them Teredo, in which no one runs websites.
+        ("2001::/23", "reserved"),
         ("2001:db8::/32", "for documentation"),
         ("3fff::/20", "for documentation"),
     )
@@ -107,8 +106,6 @@ def _parts(address: Address) -> Iterator[Address]:
     yield address
     if address.sixtofour is not None:
         yield address.sixtofour
-    if address.teredo is not None:
-        yield from address.teredo
     # The interface part of ISATAP is 0000:5efe or 0200:5efe, then the IPv4 address.
     if (int(address) >> 32) & 0xFDFFFFFF == _ISATAP:
         yield IPv4Address(int(address) & _LOW_32)

@@ -27,9 +27,9 @@ CODERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "x-gzip": ("x-gzip", gzip.compress),
     "zlib": ("deflate", zlib.compress),
     "raw deflate": ("deflate", raw_deflate),
-    "brotli": ("br", brotli.compress),
+    "brotli": ("br", lambda data: brotli.compress(data, quality=2)),
     "zstd": ("zstd", zstandard.compress),
-    "twice": ("gzip, br", lambda data: brotli.compress(gzip.compress(data))),
+    "twice": ("gzip, br", lambda data: brotli.compress(gzip.compress(data), quality=2)),
 }
 
 

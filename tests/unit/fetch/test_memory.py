@@ -62,10 +62,12 @@ async def test_cookies_go_back_to_who_set_them() -> None:
 async def test_cookies_are_bounded() -> None:
     jar = CookieJar()
     jar.remember("http://a.test/", [f"big={'x' * 5000}"])
-    for number in range(4000):
-        jar.remember("http://a.test/", [f"c{number}=1"])
-    assert "big" not in jar.header("http://a.test/")
-    assert jar.header("http://a.test/").count("=") == 3000
+    for number in range(1000):
+        jar.remember("http://a.test/", [f"c{number}={'x' * 100}"])
+    sent = jar.header("http://a.test/")
+    assert "big" not in sent
+    assert "c999=" in sent
+    assert len(sent) < 10_000
 
 
 async def test_cookies_for_bare_addresses() -> None:

@@ -72,7 +72,7 @@ async def test_no_address_is_no_name() -> None:
         await answering().resolve("x.test", 80)
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost.", "127.1", "0x7f.1"])
+@pytest.mark.parametrize("host", ["localhost", "127.1", "0x7f.1"])
 async def test_the_system_knows_every_name_of_ourselves(host: str) -> None:
     lookup = SystemLookup()
     try:
