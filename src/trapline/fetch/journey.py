@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from http import HTTPStatus
 from time import time
 
 from trapline.errors import ExitCode, VisitFailed
@@ -166,6 +167,9 @@ class Journey:
 
     def _arrived(self, exchange: Exchange) -> Fetched:
         status = exchange.status
+        if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED and self._route.proxy is not None:
+            self._record(exchange, ExitCode.PROXY_FAILURE)
+            return self._result(ExitCode.PROXY_FAILURE, sentence(ExitCode.PROXY_FAILURE, status))
         conditional = self._request.conditional
         code = outcome(
             status,
