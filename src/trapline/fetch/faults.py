@@ -114,10 +114,10 @@ def _proxy_words(error: aiohttp.ClientError) -> str:
 
 
 def _cause(error: BaseException, kind: type[E]) -> E | None:
-    """Find an error of a kind among the error, its causes and what it wraps."""
+    """Find an error of a kind below the client's own, some of which merely call themselves so."""
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, kind):
+        if isinstance(seen, kind) and not isinstance(seen, aiohttp.ClientError):
             return seen
         seen = getattr(seen, "os_error", None) or seen.__cause__
     return None

@@ -12,6 +12,7 @@ from trapline.settings import Settings
 
 Perform = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Answer = bytes | Perform
+Listen = Callable[..., Awaitable[int]]
 Serve = Callable[..., Awaitable["Origin"]]
 
 
@@ -64,7 +65,6 @@ class Origin:
             pass
         finally:
             self.open -= 1
-            writer.close()
             await self._tell()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
