@@ -8,8 +8,11 @@ from typing import Any
 
 from aiohttp import ClientRequest, ClientTimeout, TCPConnector
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.hdrs import HOST
 from aiohttp.tracing import Trace
+from multidict import CIMultiDict
 
+from trapline.errors import InvalidInput
 from trapline.fetch.guard import Guard
 from trapline.fetch.resolver import GuardedResolver
 
@@ -33,9 +36,28 @@ class Opening:
 
 
 class TimedRequest(ClientRequest):
-    """A request that knows how its connection came about."""
+    """What the pool is asked by, and the bytes to send; knows how its connection came about."""
 
     opening: Opening | None = None
+
+    def update_headers(self, headers: Any) -> None:
+        """Take the headers as they are: they are complete and were checked before."""
+        self.headers = CIMultiDict([(HOST, self.url.host_port_subcomponent or "")])
+        self.headers.extend(headers)
+
+    def update_auto_headers(self, skip_auto_headers: Any) -> None:
+        """Add nothing."""
+
+    def head(self) -> bytes:
+        """Return the request as it goes over the wire."""
+        # A proxy needs the whole URL, unless it only passes an encrypted stream on.
+        whole = self.proxy is not None and not self.is_ssl()
+        place = str(self.url) if whole else self.url.raw_path_qs
+        lines = [f"{name}: {value}\r\n" for name, value in self.headers.items()]
+        text = f"GET {place} HTTP/1.1\r\n{''.join(lines)}\r\n"
+        if not text.count("\r") == text.count("\n") == len(lines) + 2:
+            raise InvalidInput("A header holds a line break.")
+        return text.encode()
 
 
 class GuardedConnector(TCPConnector):

@@ -1,17 +1,18 @@
 """One request and its answer on one connection, within its bounds.
 
-It stands directly on aiohttp's request, connection pool and response, without its session: a
-session has its own redirects, cookies, timeouts and a silent second request after a reset, all of
-which are decided elsewhere here, and costs twice as much.
+It stands directly on aiohttp's connections and parser, without its session and response: these
+have their own redirects, cookies, timeouts and a silent second request after a reset, all of which
+are decided elsewhere here, and cost as much again.
 """
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from http import HTTPStatus
 from ssl import SSLContext
 from time import perf_counter
 
 import aiohttp
-from aiohttp import ClientResponse, ClientTimeout, StreamReader
+from aiohttp import ClientTimeout, StreamReader
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -29,6 +30,7 @@ _UNTIMED = ClientTimeout(total=None, sock_connect=None)
 _READ_BUFFER = 2**16
 _MOST_STATUS_LINE = 8190
 _DRAIN_BYTES = 2**16
+_SWITCHING = HTTPStatus.SWITCHING_PROTOCOLS
 _NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 
 
@@ -36,7 +38,8 @@ class Exchange:
     """Filled while it runs, so that a trace can be made of it however it ends."""
 
     __slots__ = (
-        "_protocol",
+        "_connection",
+        "_content",
         "body",
         "first_byte",
         "headers",
@@ -57,7 +60,8 @@ class Exchange:
         self.opening = Opening()
         self.sent_at = datetime.now(UTC)
         self.started = perf_counter()
-        self._protocol: ResponseHandler | None = None
+        self._connection: Connection
+        self._content: StreamReader
         self.first_byte: float | None = None
         self.status = 0
         self.headers: CIMultiDictProxy[str] = _NO_HEADERS
@@ -74,7 +78,7 @@ class Exchange:
         *,
         proxy: URL | None,
         tls: SSLContext | bool,
-    ) -> ClientResponse:
+    ) -> None:
         """Send the request and wait for the answer's headers."""
         while True:
             request = TimedRequest(
@@ -89,50 +93,69 @@ class Exchange:
                 if self.opening.begun is not None:
                     raise
 
-    async def _ask(
-        self, connector: GuardedConnector, request: TimedRequest, clock: Clock
-    ) -> ClientResponse:
+    async def _ask(self, connector: GuardedConnector, request: TimedRequest, clock: Clock) -> None:
         connection = await connector.connect(request, [], _UNTIMED)
         try:
             clock.await_first_byte()
-            self._prepare(connection)
-            response = await request.send(connection)
-            await response.start(connection)
+            protocol = self._begin(connection, request)
+            message, content = await protocol.read()
+            while message.code < HTTPStatus.OK and message.code != _SWITCHING:
+                message, content = await protocol.read()
         except BaseException:
             connection.close()
             raise
         clock.await_end()
         self.first_byte = perf_counter()
-        self.status = response.status
-        self.headers = response.headers
-        self.raw_headers = response.raw_headers
-        return response
+        self.status = message.code
+        self.headers = message.headers
+        self.raw_headers = message.raw_headers
+        self._connection, self._content = connection, content
 
-    async def read(self, response: ClientResponse) -> None:
+    def _begin(self, connection: Connection, request: TimedRequest) -> ResponseHandler:
+        protocol, transport = connection.protocol, connection.transport
+        if protocol is None or transport is None or transport.is_closing():
+            raise aiohttp.ServerDisconnectedError
+        peer = transport.get_extra_info("peername")
+        self.remote_address = str(peer[0]) if peer else None
+        protocol.set_response_params(
+            read_until_eof=True,
+            auto_decompress=False,
+            read_bufsize=_READ_BUFFER,
+            max_line_size=_MOST_STATUS_LINE,
+            max_field_size=self.limits.header_bytes,
+            max_headers=self.limits.headers,
+        )
+        transport.write(request.head())
+        return protocol
+
+    async def read(self) -> None:
         """Take the whole body, decompressed, or fail and close the connection."""
         try:
-            self._check_head(response)
-            body = await self._body(response.content)
+            self._check_head()
+            body = await self._body()
             self._check_end()
-            self.body = body
         except BaseException:
-            response.close()
+            self._connection.close()
             raise
+        self._connection.release()
+        self.body = body
 
-    async def drain(self, response: ClientResponse) -> None:
+    async def drain(self) -> None:
         """Read past a body that no one needs, if it is short, to keep the connection."""
         try:
             while self.wire_bytes <= _DRAIN_BYTES:
-                data = await response.content.readany()
+                data = await self._content.readany()
                 if not data:
+                    self._connection.release()
                     return
                 self.wire_bytes += len(data)
-            response.close()
         except aiohttp.ClientPayloadError:
-            response.close()
+            # It was cut short, which does not matter here; but the connection is of no more use.
+            pass
         except BaseException:
-            response.close()
+            self._connection.close()
             raise
+        self._connection.close()
 
     def trace(self, code: ExitCode, *, robots_approved: bool) -> RequestTrace:
         opening, started = self.opening, self.started
@@ -152,28 +175,13 @@ class Exchange:
             self.remote_address,
         )
 
-    def _prepare(self, connection: Connection) -> None:
-        protocol = connection.protocol
-        if protocol is None or protocol.transport is None:
-            raise aiohttp.ServerDisconnectedError
-        self._protocol = protocol
-        peer = protocol.transport.get_extra_info("peername")
-        self.remote_address = str(peer[0]) if peer else None
-        protocol.set_response_params(
-            read_until_eof=True,
-            auto_decompress=False,
-            read_bufsize=_READ_BUFFER,
-            max_line_size=_MOST_STATUS_LINE,
-            max_field_size=self.limits.header_bytes,
-            max_headers=self.limits.headers,
-        )
-
-    def _check_head(self, response: ClientResponse) -> None:
+    def _check_head(self) -> None:
         if http.size(self.raw_headers) > self.limits.header_bytes:
             raise VisitFailed(ExitCode.HEADERS_TOO_LARGE)
-        announced = response.content_length
-        if announced is not None and announced > self.limits.body_bytes:
-            raise VisitFailed(ExitCode.BODY_TOO_LARGE, f"{announced:,} bytes announced")
+        announced = self.headers.get("Content-Length")
+        # The parser has made sure that these are digits.
+        if announced is not None and int(announced) > self.limits.body_bytes:
+            raise VisitFailed(ExitCode.BODY_TOO_LARGE, f"{int(announced):,} bytes announced")
 
     def _check_end(self) -> None:
         """Fail if a body that ends with its connection ended by a reset.
@@ -182,16 +190,15 @@ class Exchange:
         """
         if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
             return
-        if self._protocol is not None and isinstance(
-            self._protocol.exception(), aiohttp.ClientOSError
-        ):
+        protocol = self._connection.protocol
+        if protocol is not None and isinstance(protocol.exception(), aiohttp.ClientOSError):
             raise VisitFailed(ExitCode.TRUNCATED, "the connection was reset")
 
-    async def _body(self, content: StreamReader) -> bytes:
+    async def _body(self) -> bytes:
         decoder = codings(self.headers.get("Content-Encoding"), self.limits.decompressed_bytes)
         limit = self.limits.body_bytes
         parts: list[bytes] = []
-        while data := await content.readany():
+        while data := await self._content.readany():
             self.wire_bytes += len(data)
             if self.wire_bytes > limit:
                 raise VisitFailed(ExitCode.BODY_TOO_LARGE, f"over {limit:,} bytes")

@@ -53,6 +53,8 @@ _IMF_LENGTH = len("Sun, 06 Nov 1994 08:49:37 GMT")
 
 @lru_cache(maxsize=256)
 def _standing(user_agent: str, mobile: bool, language: str | None) -> Mapping[str, str]:
+    _check("User-Agent", user_agent)
+    _check("Accept-Language", language or "")
     agent = _PHONE + user_agent.removeprefix(_PRODUCT) if mobile else user_agent
     return {
         "User-Agent": agent,
@@ -99,7 +101,7 @@ def conditions(conditional: Conditional) -> Mapping[str, str]:
 def readable(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return all headers so that they can be stored: as UTF-8 if they are, else as Latin-1."""
     pairs = tuple(headers.items())
-    if all(value.isascii() for _, value in pairs):
+    if "".join(headers.values()).isascii():
         return pairs
     return tuple((name, _storable(value)) for name, value in pairs)
 

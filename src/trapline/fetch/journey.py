@@ -87,7 +87,7 @@ class Journey:
         try:
             with clock:
                 await route.check_behind_proxy(goal)
-                response = await exchange.ask(
+                await exchange.ask(
                     route.connector,
                     headers,
                     clock,
@@ -95,9 +95,9 @@ class Journey:
                     tls=route.tls,
                 )
                 if exchange.status in REDIRECTS:
-                    await exchange.drain(response)
+                    await exchange.drain()
                 else:
-                    await exchange.read(response)
+                    await exchange.read()
         except EXPECTED as error:
             raise failure(error) from error
         finally:

@@ -35,7 +35,6 @@ class Origin:
 
     host: str
     port: int = 0
-    scheme: str = "http"
     answers: dict[str, Answer] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     connections: int = 0
@@ -43,7 +42,7 @@ class Origin:
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     def url(self, path: str = "/", host: str | None = None) -> str:
-        return f"{self.scheme}://{host or self.host}:{self.port}{path}"
+        return f"http://{host or self.host}:{self.port}{path}"
 
     @property
     def paths(self) -> list[str]:

@@ -169,6 +169,32 @@ async def test_headers_of_the_caller_are_checked(serve: Serve, fetch: Client) ->
     assert origin.asked == []
 
 
+async def test_validators_cannot_smuggle(serve: Serve, fetch: Client) -> None:
+    origin = await serve({"/a": page(BODY)})
+    with pytest.raises(InvalidInput):
+        await fetch(
+            origin.url("/a"), conditional=Conditional(url=origin.url("/a"), etag='"x"\r\nX-B: 2')
+        )
+    await origin.until(connected=0)
+    assert origin.asked == []
+
+
+async def test_informational_answers_are_passed_over(serve: Serve, fetch: Client) -> None:
+    hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
+    origin = await serve({"/a": hints * 3 + page(BODY)})
+    got = await fetch(origin.url("/a"))
+    assert (got.status, got.body) == (200, BODY)
+    assert got.header("Link") is None
+
+
+async def test_no_other_protocol_is_switched_to(serve: Serve, fetch: Client) -> None:
+    answer = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
+    origin = await serve({"/a": answer})
+    got = await fetch(origin.url("/a"))
+    assert got.exit_code is ExitCode.MALFORMED_RESPONSE
+    await origin.until(connected=0)
+
+
 async def test_cookies_of_a_job(serve: Serve, fetch: Client) -> None:
     origin = await serve({"/set": page(BODY, Set_Cookie="a=1; Path=/"), "/get": page(BODY)})
     jar = CookieJar()

@@ -107,7 +107,7 @@ async def test_a_name_that_changes_its_answer(serve: Serve) -> None:
 
 async def test_the_socket_is_checked_even_if_the_resolver_lies(serve: Serve) -> None:
     class Liar(AbstractResolver):
-        async def resolve(self, host: str, port: int = 0, *_: object) -> list[ResolveResult]:
+        async def resolve(self, host: str, port: int = 0, **_: object) -> list[ResolveResult]:
             return [
                 ResolveResult(hostname=host, host=a, port=port, family=2, proto=0, flags=0)
                 for a in (ONE, "127.0.0.3")

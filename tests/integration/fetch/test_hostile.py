@@ -167,7 +167,6 @@ def test_no_harm_is_left_out(site: Site, part: str) -> None:
 
 @pytest.mark.parametrize("name", UNSAFE)
 async def test_unsafe_redirects(site: Site, name: str) -> None:
-    """The site itself is reached at 127.0.0.2, so that the rest of loopback stays closed."""
     async with client(allow_nets="127.0.0.0/8", resolve=site.resolve()) as fetch:
         got = await fetch(site.at(f"{BASE}redirect/unsafe/{name}", HOST))
     if name in OF_SCHEMES:

@@ -100,6 +100,12 @@ def test_headers_cannot_smuggle(name: str, value: str) -> None:
         http.standing(request(headers={name: value}), "me")
 
 
+@pytest.mark.parametrize("field", ["user_agent", "language"])
+def test_other_fields_cannot_smuggle_either(field: str) -> None:
+    with pytest.raises(InvalidInput):
+        http.standing(request(**{field: "x\r\nX-B: 2"}), "me")
+
+
 def test_secrets_stay_with_their_origin() -> None:
     sent = http.standing(request(headers={"AUTHORIZATION": "x", "cookie": "a=1", "X-A": "1"}), "me")
     elsewhere = http.without_secrets(sent)
