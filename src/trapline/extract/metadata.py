@@ -45,6 +45,8 @@ _LISTS = ("ogLocaleAlternate",)
 _FEED_TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 _WORDS_A_MINUTE = 220
 _MAX_VALUE = 10_000
+_MAX_TAGS = 2_000
+_MAX_REPEATED = 100
 
 
 def read_metadata(
@@ -109,7 +111,7 @@ def robots_directives(robots: str | None) -> frozenset[str]:
 def _declared(tree: turbohtml.Document) -> Declared:
     """Every meta tag under its own name, and under Firecrawl's name if it has one."""
     found: Declared = {}
-    for meta in tree.find_all("meta"):
+    for meta in tree.find_all("meta")[:_MAX_TAGS]:
         content = meta.attr("content")
         name = (
             meta.attr("name")
@@ -128,11 +130,13 @@ def _add(found: Declared, name: str, content: str) -> None:
     known = found.get(name)
     if known is None:
         found[name] = content
-    elif content != known and content not in known:
-        found[name] = (*known, content) if isinstance(known, tuple) else (known, content)
+    elif isinstance(known, str):
+        found[name] = (known, content) if content != known else known
+    elif len(known) < _MAX_REPEATED and content not in known:
+        found[name] = (*known, content)
     key = _FIRECRAWL_NAMES.get(name.lower())
     if key in _LISTS and key:
-        found[key] = (*found.get(key, ()), content)
+        found[key] = (*found.get(key, ()), content)[:_MAX_REPEATED]
     elif key and content:
         found.setdefault(key, content)
 
