@@ -79,9 +79,8 @@ def _keep_other(other: dict[str, None], href: str) -> None:
 
 
 def _text_of(anchor: turbohtml.Element) -> str:
-    text = " ".join(anchor.text.split())
-    if text:
-        return text
+    if words := anchor.text.split():
+        return " ".join(words)
     image = anchor.find("img", alt=True)
     label = anchor.attr("aria-label") or (image and image.attr("alt")) or anchor.attr("title") or ""
     return " ".join(label.split())
