@@ -4,7 +4,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trapline.extract.alignment import aligned
+from trapline.extract.alignment import _fewest_edits, aligned
 from trapline.extract.diff import diff, meaning
 from trapline.model import Document
 
@@ -110,3 +110,31 @@ def test_a_diff_rebuilds_the_new_text(old: str, new: str) -> None:
     assert (not found.changed) == (
         [m for m in said if m] == [m for line in old.splitlines() if (m := meaning(line))]
     )
+
+
+@given(
+    st.lists(st.sampled_from("abc"), max_size=40), st.lists(st.sampled_from("abcd"), max_size=40)
+)
+def test_the_fewest_edits_are_as_few_as_can_be(old: list[str], new: list[str]) -> None:
+    pairs = sorted(_fewest_edits(old, new))
+    assert all(old[x] == new[y] for x, y in pairs)
+    assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs))
+    assert len(pairs) == _longest_common(old, new)
+
+
+def _longest_common(old: list[str], new: list[str]) -> int:
+    row = [0] * (len(new) + 1)
+    for line in old:
+        before = row
+        row = [0]
+        for place, other in enumerate(new):
+            row.append(before[place] + 1 if line == other else max(row[place], before[place + 1]))
+    return row[-1]
+
+
+def test_a_few_edits_in_many_lines_of_few_kinds() -> None:
+    dice = random.Random(3)
+    lines = [f"row {dice.randrange(40)}" for _ in range(20_000)]
+    edited = [line for line in lines if dice.random() > 0.01]
+    found = diff("\n".join(lines), "\n".join(edited))
+    assert (found.added_lines, found.removed_lines) == (0, len(lines) - len(edited))
