@@ -1,7 +1,7 @@
 """The text of a page, cut into blocks: runs of inline text between block boundaries."""
 
 from dataclasses import dataclass
-from itertools import chain, compress
+from itertools import chain
 from operator import attrgetter
 from typing import Final
 
@@ -28,6 +28,7 @@ BLOCK_TAGS: Final = tag_set(
     "dialog menu center frameset"
 )
 _BOUNDARY: Final = "\x00"
+_JOINTS: Final = ("", " ", _BOUNDARY)
 _PARAGRAPH_BREAKS: Final = 2
 
 
@@ -53,52 +54,39 @@ class Blocks:
 
 def read_blocks(outline: Outline) -> Blocks:
     code = outline.code
-    shown = (code == TEXT_NODE) & ~outline.within(HIDDEN_TAGS[code])
-    rows = np.flatnonzero(shown)
-    data = list(map(attrgetter("data"), compress(outline.nodes, shown)))
-    size = np.fromiter(map(len, map(str.strip, data)), np.intp, len(data))
+    rows = np.flatnonzero(code == TEXT_NODE)
+    rows = rows[outline.enclosing(np.flatnonzero(HIDDEN_TAGS[code]), rows) == 0]
+    data = list(map(attrgetter("data"), map(outline.nodes.__getitem__, rows.tolist())))
+    # Most text nodes are the white space between tags: a gap in the numbering is all they leave.
+    place = np.flatnonzero(~np.fromiter(map(str.isspace, data), np.bool_, len(data)))
+    data = list(map(data.__getitem__, place.tolist()))
+    rows = rows[place]
     block_level = BLOCK_TAGS[code] | (code == OTHER_NODE)
     owners = outline.nearest(block_level)[rows]
-    starts, joints = _boundaries(outline, rows, owners, block_level)
+    starts, joints = _boundaries(outline, rows, owners, block_level, np.diff(place) > 1)
     page = "".join(chain.from_iterable(zip(joints, data, strict=True)))
     split = list(map(str.split, page.split(_BOUNDARY)[1:]))
-    return _without_blank(split, rows, owners, np.cumsum(starts) - 1, size)
-
-
-def _boundaries(
-    outline: Outline, rows: Ints, owners: Ints, block_level: Flags
-) -> tuple[Flags, list[str]]:
-    """Whether each text node starts a block, and what stands before it in the joined text."""
-    opened = np.cumsum(block_level)[rows]
-    breaks = np.cumsum(outline.code == TAG["br"])[rows]
-    starts = np.ones(len(rows), dtype=np.bool_)
-    passed = np.diff(breaks)
-    starts[1:] = (
-        (np.diff(owners) != 0) | (np.diff(opened) != 0) | (passed >= _PARAGRAPH_BREAKS)
-    )
-    joints = np.full(len(rows), "", dtype=object)
-    joints[1:][passed == 1] = " "
-    joints[starts] = _BOUNDARY
-    return starts, joints.tolist()
-
-
-def _without_blank(
-    split: list[list[str]], rows: Ints, owners: Ints, block: Ints, size: Ints
-) -> Blocks:
-    words = np.fromiter(map(len, split), np.intp, len(split))
-    full = words > 0
-    number = np.cumsum(full) - 1
-    inked = size > 0
-    rows, owners, block, size = rows[inked], owners[inked], number[block[inked]], size[inked]
-    first = np.flatnonzero(np.diff(block, prepend=-1))
-    split = list(compress(split, full))
+    first = np.flatnonzero(starts)
     return Blocks(
         texts=list(map(" ".join, split)),
         split=split,
-        words=words[full],
+        words=np.fromiter(map(len, split), np.intp, len(split)),
         owner=owners[first],
         first=rows[first],
         piece_row=rows,
-        piece_block=block,
-        piece_size=size,
+        piece_block=np.cumsum(starts) - 1,
+        piece_size=np.fromiter(map(len, data), np.intp, len(data)),
     )
+
+
+def _boundaries(
+    outline: Outline, rows: Ints, owners: Ints, block_level: Flags, spaced: Flags
+) -> tuple[Flags, list[str]]:
+    """Whether each text node starts a block, and what stands before it in the joined text."""
+    opened = np.cumsum(block_level)[rows]
+    passed = np.diff(np.cumsum(outline.code == TAG["br"])[rows])
+    starts = np.ones(len(rows), dtype=np.bool_)
+    starts[1:] = (np.diff(owners) != 0) | (np.diff(opened) != 0) | (passed >= _PARAGRAPH_BREAKS)
+    kinds = starts * 2
+    kinds[1:][(spaced | (passed > 0)) & ~starts[1:]] = 1
+    return starts, list(map(_JOINTS.__getitem__, kinds.tolist()))

@@ -4,7 +4,6 @@ Everything is computed for all blocks of a page at once. The order of the column
 model file: change one and the model must be trained again (`make train-extractor`).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trapline.extract.blocks import BLOCK_TAGS, Blocks
-from trapline.extract.outline import OTHER_TAG, TAG, Flags, Floats, Ints, Outline, tag_set
+from trapline.extract.outline import OTHER_TAG, TAG, Floats, Ints, Outline, tag_set
 
 Columns: TypeAlias = dict[str, npt.NDArray[Any]]
 
@@ -49,14 +48,19 @@ def _character_classes() -> npt.NDArray[np.uint8]:
 _CHARACTER: Final = _character_classes()
 
 _HEADINGS: Final = tag_set("h1 h2 h3 h4 h5 h6")
-_OWN_TAGS: Final = "p li div td th h1 h2 h3 h4 dt dd pre blockquote label button figcaption option"
+_OWN_TAGS: Final = (
+    "p li div td th h1 h2 h3 h4 dt dd pre blockquote label button figcaption option"
+)
 _WITHIN_TAGS: Final = (
-    "nav header footer aside main article section form table ul ol dl figure blockquote pre "
-    "details dialog template noscript button label select address template"
+    "nav header footer aside main article section form table ul ol dl figure blockquote pre"
 )
 _INLINE_TAGS: Final = "a strong em code time small span"
 _CONTROLS: Final = tag_set("input button select option label textarea")
-_WITH_THINGS: Final = frozenset({"up2", "up4", "record"})
+_LANDMARKS: Final = tag_set("article main section")
+_SHARED_TAGS: Final = ("article", "main", "p", "li", "td", "pre", "nav", "h2", "h3")
+_SHARED_COLUMNS: Final = (
+    "in_article", "in_main", "own_p", "own_li", "own_td", "in_pre", "in_nav", "own_h2", "own_h3",
+)  # fmt: skip
 _LISTED: Final = tag_set("li tr td dt dd option article section")
 _COUNTED_TAGS: Final = "p h1 h2 h3 li a img table td form input article section pre button time code"
 
@@ -86,8 +90,10 @@ def read_layout(outline: Outline, blocks: Blocks, classes: Ints) -> Layout:
     code, parent = outline.code, outline.parent
     signature = classes * len(TAG) * 2 + code
     key = parent * np.intp(2**40) + signature
-    _, group, size = np.unique(key, return_inverse=True, return_counts=True)
-    repeats = np.where(code >= OTHER_TAG, size[group], 1)
+    elements = np.flatnonzero(code >= OTHER_TAG)
+    _, group, size = np.unique(key[elements], return_inverse=True, return_counts=True)
+    repeats = np.ones(len(code), dtype=np.intp)
+    repeats[elements] = size[group]
     block_level = BLOCK_TAGS[code] | (code < OTHER_TAG)
     above = outline.nearest(block_level)[parent]
     level = [blocks.owner]
@@ -104,8 +110,8 @@ class Totals:
         outline, blocks = layout.outline, layout.blocks
         size = len(outline.code)
         self._last = outline.last
-        linked = outline.within(outline.code == TAG["a"])
-        in_link = np.where(linked[blocks.piece_row], blocks.piece_size, 0)
+        linked = outline.enclosing(outline.rows_of("a"), blocks.piece_row) > 0
+        in_link = np.where(linked, blocks.piece_size, 0)
         paragraph = outline.code[blocks.owner] == TAG["p"]
         start = blocks.first
         self.chars = self._sums(np.bincount(blocks.piece_row, blocks.piece_size, size))
@@ -139,7 +145,6 @@ def _text_columns(blocks: Blocks, counts: npt.NDArray[np.int64]) -> Columns:
     share = counts / np.maximum(length, 1)[:, None]
     ends = np.fromiter((text[-1] in ".!?…:\"”" for text in blocks.texts), np.float32, len(blocks))
     closes = np.fromiter((text[-1] in ".!?…" for text in blocks.texts), np.float32, len(blocks))
-    marks = np.fromiter(("©" in text for text in blocks.texts), np.float32, len(blocks))
     return {
         "words": _log(blocks.words),
         "chars": _log(length),
@@ -154,24 +159,24 @@ def _text_columns(blocks: Blocks, counts: npt.NDArray[np.int64]) -> Columns:
         "other": share[:, _OTHER],
         "ends": ends,
         "closes": closes,
-        "copyright": marks,
     }
 
 
 def _tag_columns(layout: Layout) -> Columns:
     outline, blocks = layout.outline, layout.blocks
-    own, code = outline.code[blocks.owner], outline.code
+    own = outline.code[blocks.owner]
     columns: Columns = {f"own_{tag}": own == TAG[tag] for tag in _OWN_TAGS.split()}
-    columns |= {
-        f"in_{tag}": outline.inherited(code == TAG[tag])[blocks.first] for tag in _WITHIN_TAGS.split()
-    }
+    for tag in _WITHIN_TAGS.split():
+        columns[f"in_{tag}"] = outline.enclosing(outline.rows_of(tag), blocks.first)
+    whole = np.maximum(np.bincount(blocks.piece_block, blocks.piece_size, len(blocks)), 1)
     for tag in _INLINE_TAGS.split():
-        inside = outline.within(code == TAG[tag])[blocks.piece_row]
-        size = np.bincount(blocks.piece_block, np.where(inside, blocks.piece_size, 0), len(blocks))
-        whole = np.bincount(blocks.piece_block, blocks.piece_size, len(blocks))
-        columns[f"part_{tag}"] = size / np.maximum(whole, 1)
-    columns["depth"] = _log(outline.inherited(code >= OTHER_TAG)[blocks.owner])
-    columns["lists"] = outline.inherited(_LISTED[code])[blocks.first]
+        inside = outline.enclosing(outline.rows_of(tag), blocks.piece_row) > 0
+        size = np.where(inside, blocks.piece_size, 0)
+        columns[f"part_{tag}"] = np.bincount(blocks.piece_block, size, len(blocks)) / whole
+    elements = np.flatnonzero(outline.code >= OTHER_TAG)
+    columns["depth"] = _log(outline.enclosing(elements, blocks.owner))
+    listed = np.flatnonzero(_LISTED[outline.code])
+    columns["lists"] = outline.enclosing(listed, blocks.first)
     return columns
 
 
@@ -224,28 +229,40 @@ def _windowed(values: npt.NDArray[Any], span: int) -> npt.NDArray[Any]:
     return running[upper] - running[np.maximum(place - span, 0)]
 
 
+_MEASURES: Final = (
+    "words", "share", "links", "prose", "blocks", "stops", "images", "controls", "anchors",
+)  # fmt: skip
+
+
+def _measures(totals: Totals) -> npt.NDArray[np.float32]:
+    """What is measured of an element that holds blocks, for every row."""
+    blocks = np.maximum(totals.blocks, 1)
+    return np.stack(
+        (
+            _log(totals.words),
+            totals.words / max(float(totals.words[0]), 1),
+            totals.link_chars / np.maximum(totals.chars, 1),
+            totals.prose / max(float(totals.prose[0]), 1),
+            _log(totals.blocks),
+            totals.stops / np.maximum(totals.words, 1),
+            _log(totals.images),
+            totals.controls / blocks,
+            totals.anchors / blocks,
+        ),
+        axis=1,
+    ).astype(np.float32)
+
+
 def _container_columns(layout: Layout, totals: Totals) -> Columns:
     outline, blocks = layout.outline, layout.blocks
-    page_words = max(int(blocks.words.sum()), 1)
-    page_prose = max(float(totals.prose[0]), 1)
-    columns: Columns = {}
-    landmark = outline.nearest(tag_set("article main section")[outline.code])[blocks.owner]
+    measures = _measures(totals)
+    landmark = outline.nearest(_LANDMARKS[outline.code])[blocks.owner]
     around = {f"up{number}": rows for number, rows in enumerate(layout.level[1:], start=1)}
-    for name, rows in (*around.items(), ("mark", landmark), ("record", layout.records)):
-        columns |= {
-            f"{name}_words": _log(totals.words[rows]),
-            f"{name}_share": totals.words[rows] / page_words,
-            f"{name}_links": totals.link_chars[rows] / np.maximum(totals.chars[rows], 1),
-            f"{name}_prose": totals.prose[rows] / page_prose,
-            f"{name}_blocks": _log(totals.blocks[rows]),
-            f"{name}_stops": totals.stops[rows] / np.maximum(totals.words[rows], 1),
-        }
-        if name in _WITH_THINGS:
-            columns |= {
-                f"{name}_images": _log(totals.images[rows]),
-                f"{name}_controls": totals.controls[rows] / np.maximum(totals.blocks[rows], 1),
-                f"{name}_anchors": totals.anchors[rows] / np.maximum(totals.blocks[rows], 1),
-            }
+    around |= {"mark": landmark, "record": layout.records, "holder": outline.parent[layout.records]}
+    columns: Columns = {}
+    for name, rows in around.items():
+        columns |= zip((f"{name}_{m}" for m in _MEASURES), measures[rows].T, strict=True)
+    page_prose = max(float(totals.prose[0]), 1)
     for part in (0.5, 0.8):
         holding = np.flatnonzero(totals.prose >= part * page_prose)
         root = holding[-1] if len(holding) else 0
@@ -253,7 +270,7 @@ def _container_columns(layout: Layout, totals: Totals) -> Columns:
     return columns
 
 
-def _record_columns(layout: Layout, totals: Totals) -> Columns:
+def _record_columns(layout: Layout) -> Columns:
     """Cards, posts and rows: how often the element around a block is repeated, and how big."""
     outline, blocks = layout.outline, layout.blocks
     rows = layout.records
@@ -267,10 +284,6 @@ def _record_columns(layout: Layout, totals: Totals) -> Columns:
         "record_is_root": rows == 0,
         "record_position": (blocks.first - holder)
         / np.maximum(outline.last[holder] - holder, 1),
-        "holder_share": totals.words[holder] / max(int(blocks.words.sum()), 1),
-        "holder_images": _log(totals.images[holder]),
-        "holder_controls": totals.controls[holder] / np.maximum(totals.blocks[holder], 1),
-        "holder_links": totals.link_chars[holder] / np.maximum(totals.chars[holder], 1),
         "most_repeats": _log(outline.highest(repeats)[blocks.owner]),
         "own_repeats": _log(repeats[blocks.owner]),
         "up_repeats": _log(repeats[layout.level[1]]),
@@ -280,17 +293,16 @@ def _record_columns(layout: Layout, totals: Totals) -> Columns:
     }
 
 
-def page_vector(layout: Layout, totals: Totals, hints: Floats) -> tuple[list[str], Floats]:
+def page_vector(
+    layout: Layout, totals: Totals, columns: Columns, hints: Floats
+) -> tuple[list[str], Floats]:
     """Numbers about the whole page: they tell its type, and go with every block."""
     outline, blocks = layout.outline, layout.blocks
     tags = np.bincount(outline.code, minlength=len(TAG) + OTHER_TAG + 1)
     words = max(int(blocks.words.sum()), 1)
     inside = {
-        tag: np.bincount(
-            outline.within(outline.code == TAG[tag])[blocks.first], blocks.words, 2
-        )[1]
-        / words
-        for tag in ("article", "main", "p", "li", "td", "pre", "nav", "h2", "h3")
+        tag: float(blocks.words[columns[name] > 0].sum()) / words
+        for tag, name in zip(_SHARED_TAGS, _SHARED_COLUMNS, strict=True)
     }
     names = [f"count_{tag}" for tag in _COUNTED_TAGS.split()] + [f"text_{tag}" for tag in inside]
     values = [np.log1p(tags[TAG[tag]]) for tag in _COUNTED_TAGS.split()] + list(inside.values())
@@ -309,31 +321,26 @@ def page_vector(layout: Layout, totals: Totals, hints: Floats) -> tuple[list[str
     return names, np.concatenate((np.array(values, dtype=np.float32), hints))
 
 
-def echo_columns(blocks: Blocks, echoes: Sequence[frozenset[str]]) -> Columns:
-    """How much of a block's words the page's title, description and structured data repeat."""
-    columns: Columns = {}
-    for number, words in enumerate(echoes):
-        shared = np.fromiter(
-            map(len, map(words.intersection, blocks.split)), np.float32, len(blocks)
-        )
-        columns[f"echo_{number}"] = shared / np.maximum(blocks.words, 1)
-        columns[f"echoed_{number}"] = shared / max(len(words), 1)
-    return columns
+def _echo_columns(blocks: Blocks, echo: frozenset[str]) -> Columns:
+    """How much of a block the page's title and description repeat, and how much of them it has."""
+    shared = np.fromiter(map(len, map(echo.intersection, blocks.split)), np.float32, len(blocks))
+    return {
+        "echo": shared / np.maximum(blocks.words, 1),
+        "echoed": shared / max(len(echo), 1),
+    }
 
 
 def block_columns(
     layout: Layout,
     totals: Totals,
     counts: npt.NDArray[np.int64],
-    hidden: Flags,
-    echoes: Sequence[frozenset[str]],
+    echo: frozenset[str],
 ) -> Columns:
     return {
-        "hidden": layout.outline.inherited(hidden)[layout.blocks.first],
-        **echo_columns(layout.blocks, echoes),
+        **_echo_columns(layout.blocks, echo),
         **_text_columns(layout.blocks, counts),
         **_tag_columns(layout),
         **_place_columns(layout, totals),
         **_container_columns(layout, totals),
-        **_record_columns(layout, totals),
+        **_record_columns(layout),
     }

@@ -46,34 +46,17 @@ _GENERATORS: Final = re.compile(
 COUNT: Final = len(_URL_HINTS) + 2 + len(_OPEN_GRAPH) + len(_SCHEMA_GROUPS) + 5
 
 
-_HIDDEN: Final = (
-    '[hidden],[aria-hidden="true"],[style*="display:none"],[style*="display: none"]'
-)
+_DESCRIPTIONS: Final = 'meta[name="description"],meta[property="og:description"]'
 _LINKED_DATA: Final = 'script[type="application/ld+json"]'
-_LINKED_TEXT: Final = re.compile(
-    r'"(?:description|articleBody|text|reviewBody|name|headline)"\s*:\s*"((?:[^"\\]|\\.){0,20000})"'
-)
 
 
-def hidden_elements(tree: turbohtml.Document) -> list[turbohtml.Element]:
-    return tree.select(_HIDDEN)
-
-
-def read_echoes(tree: turbohtml.Document) -> tuple[frozenset[str], ...]:
-    """The words of the page's title, of its descriptions, and of its linked data."""
+def read_echo(tree: turbohtml.Document) -> frozenset[str]:
+    """The words of the page's title and of its descriptions."""
     title = tree.find("title")
-    described: list[str] = []
-    for tag in tree.select('meta[name="description"],meta[property="og:description"]'):
-        described += (tag.attr("content") or "").split()
-    linked: list[str] = []
-    for script in tree.select(_LINKED_DATA):
-        for text in _LINKED_TEXT.findall(script.text):
-            linked += text.split()
-    return (
-        frozenset(title.text.split() if title else ()),
-        frozenset(described),
-        frozenset(linked),
-    )
+    words = title.text.split() if title else []
+    for tag in tree.select(_DESCRIPTIONS):
+        words += (tag.attr("content") or "").split()
+    return frozenset(words)
 
 
 def read_hints(tree: turbohtml.Document, url: str) -> Floats:

@@ -16,9 +16,8 @@ Absolute = Callable[[str], str | None]
 _ANCHOR_MARKS: Final = frozenset({"#", "¶", "§", "🔗", "\\#", "anchor", "permalink", "link"})
 _LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-srcset", "srcset")
 _PIXEL: Final = frozenset({"0", "1", "2", "0px", "1px", "2px"})
-_GAPS: Final = re.compile(r"\n{3,}")
-_TRAILING: Final = re.compile(r"(?<=\S)[ \t]\n|(?<=\n)[ \t]+\n")
-_INVISIBLE: Final = re.compile("[\u200b\u2060\ufeff\u00ad]")
+_INVISIBLE: Final = "\u200b\u2060\ufeff\u00ad"
+_LINE_MARK: Final = re.compile(r"#{1,6} |[-*+] |\d+[.)] |> ")
 _MAX_ALT: Final = 500
 
 
@@ -44,9 +43,15 @@ def render(body: turbohtml.Element, absolute: Absolute, *, drop_data_images: boo
 
 
 def _tidy(text: str) -> str:
-    text = _INVISIBLE.sub("", text)
-    text = _TRAILING.sub("\n", text)
-    text = _GAPS.sub("\n\n", text).strip("\n ")
+    if not text.isascii():
+        for char in _INVISIBLE:
+            text = text.replace(char, "")
+    # Two spaces before a line's end are a break; any other number is an accident.
+    text = text.replace("  \n", "\x00").replace(" \n", "\n").replace("\x00", "  \n")
+    text = text.replace("\n  \n", "\n\n")
+    while "\n\n\n" in text:
+        text = text.replace("\n\n\n", "\n\n")
+    text = text.strip("\n ")
     return text + "\n" if text else ""
 
 
@@ -74,7 +79,7 @@ class _Links:
 
 def _linked(line: str, target: str) -> str:
     """The line as a link; a heading's or a list item's mark stays outside."""
-    mark = re.match(r"#{1,6} |[-*+] |\d+[.)] |> ", line)
+    mark = _LINE_MARK.match(line)
     prefix = mark[0] if mark else ""
     text = line[len(prefix) :].replace("\\|", "|")
     if not text or text.startswith("["):

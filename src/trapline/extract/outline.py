@@ -34,11 +34,21 @@ _TAGS: Final = (
     "form fieldset legend label input textarea select option optgroup button output progress "
     "details summary dialog menu center "
     "a span b strong i em u s small big sub sup code kbd samp var mark q cite abbr time font del "
-    "ins wbr"
+    "ins wbr path g use rect circle polygon symbol defs line"
 ).split()
 TAG: Final = {tag: OTHER_TAG + 1 + number for number, tag in enumerate(_TAGS)}
 TAGS: Final = ("", "", "", *_TAGS)
-_CODES: Final[dict[object, int]] = {turbohtml.Text: TEXT_NODE, turbohtml.Element: OTHER_TAG, **TAG}
+_CODES: Final[dict[object, int]] = {
+    turbohtml.Text: TEXT_NODE,
+    turbohtml.CData: TEXT_NODE,
+    turbohtml.Document: OTHER_NODE,
+    turbohtml.DocumentFragment: OTHER_NODE,
+    turbohtml.ShadowRoot: OTHER_NODE,
+    turbohtml.Comment: OTHER_NODE,
+    turbohtml.Doctype: OTHER_NODE,
+    turbohtml.ProcessingInstruction: OTHER_NODE,
+    **TAG,
+}
 
 
 def tag_set(names: str) -> Flags:
@@ -56,9 +66,28 @@ class Outline:
     code: Ints
     parent: Ints
     last: Ints
+    by_code: Ints
+    """All rows, in order of their code."""
+    code_starts: list[int]
+    """Where in `by_code` the rows of each code start."""
     rows: dict[Any, int]
     """Row of every node."""
     cut: bool
+
+    def rows_of(self, tag: str) -> Ints:
+        """The rows of one tag's elements."""
+        code = TAG[tag]
+        return self.by_code[self.code_starts[code] : self.code_starts[code + 1]]
+
+    def enclosing(self, elements: Ints, rows: Ints) -> Ints:
+        """How many of `elements` (ascending rows) each of `rows` is or stands in."""
+        if not len(elements):
+            return np.zeros(len(rows), dtype=np.intp)
+        if len(elements) == 1:
+            only = elements[0]
+            return ((rows >= only) & (rows <= self.last[only])).astype(np.intp)
+        ended = np.searchsorted(np.sort(self.last[elements]), rows, "left")
+        return np.searchsorted(elements, rows, "right") - ended
 
     def inherited(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """For each node the sum of `values` over itself and its ancestors."""
@@ -66,15 +95,10 @@ class Outline:
         closing = np.bincount(self.last + 1, weights=values, minlength=size + 1)[:size]
         return np.cumsum(values - closing)
 
-    def flagged(self, elements: Iterable[Any]) -> Flags:
-        """Marks the rows of some elements of the tree."""
-        flags = np.zeros(len(self.code), dtype=np.bool_)
-        flags[[self.rows.get(element, 0) for element in elements]] = True
-        return flags
-
-    def within(self, flags: Flags) -> Flags:
-        """For each node whether it or an ancestor is flagged."""
-        return self.inherited(flags) > 0.5  # noqa: PLR2004  (a count, summed as floats)
+    def found(self, elements: Iterable[Any]) -> Ints:
+        """The rows of some elements of the tree, ascending."""
+        rows = self.rows
+        return np.array(sorted({rows[e] for e in elements if e in rows}), dtype=np.intp)
 
     def nearest(self, flags: Flags) -> Ints:
         """For each node the closest flagged node among itself and its ancestors; the root if none."""
@@ -95,19 +119,18 @@ class Outline:
 def read_outline(tree: turbohtml.Document) -> Outline:
     nodes: list[Any] = [tree, *islice(tree.descendants, MAX_NODES)]
     size = len(nodes)
-    tags = map(getattr, nodes, repeat("tag"), map(type, nodes))
-    kinds = list(tags)
-    code = np.fromiter(map(_CODES.get, kinds, repeat(OTHER_NODE)), np.intp, size)
-    # A tag that is not listed is still an element.
-    unknown = np.flatnonzero(code == OTHER_NODE)
-    for row in unknown.tolist():
-        if isinstance(kinds[row], str):
-            code[row] = OTHER_TAG
+    # An element gives its tag, any other node its type.
+    kinds = map(getattr, nodes, repeat("tag"), map(type, nodes))
+    code = np.fromiter(map(_CODES.get, kinds, repeat(OTHER_TAG)), np.intp, size)
     rows = dict(zip(nodes, range(size), strict=True))
     rows[None] = 0
     parents = map(attrgetter("parent"), nodes)
     parent = np.fromiter(map(rows.__getitem__, parents), np.intp, size)
-    return Outline(nodes, code, parent, _last_descendants(parent), rows, cut=size > MAX_NODES)
+    by_code = np.argsort(code, kind="stable")
+    last = _last_descendants(parent)
+    cut = size > MAX_NODES
+    code_starts = np.searchsorted(code[by_code], np.arange(len(TAGS) + 1)).tolist()
+    return Outline(nodes, code, parent, last, by_code, code_starts, rows, cut)
 
 
 def _last_descendants(parent: Ints) -> Ints:

@@ -16,9 +16,10 @@ from trapline.extract.features import (
     read_layout,
     text_counts,
 )
-from trapline.extract.hints import hidden_elements, read_echoes, read_hints
+from trapline.extract.hints import read_echo, read_hints
 from trapline.extract.outline import Floats, Ints, Outline, read_outline
 from trapline.extract.vocabulary import (
+    SHORT,
     Names,
     Sections,
     Vocabulary,
@@ -53,12 +54,19 @@ class Reading:
                 self.layout, self.names, vocabulary.names.summaries(self.names.distinct)
             ),
             **text_columns(
-                self.blocks,
-                vocabulary.texts.summaries(self.blocks.texts),
+                self._short_summaries(vocabulary),
                 vocabulary.headings.summaries(self.sections.headings),
                 self.sections,
             ),
         }
+
+    def _short_summaries(self, vocabulary: Vocabulary) -> Floats:
+        """Scores of the words of short blocks; long ones speak for themselves."""
+        short = np.flatnonzero(self.blocks.words <= SHORT)
+        scores = np.zeros((len(self.blocks), 3), dtype=np.float32)
+        texts = list(map(self.blocks.texts.__getitem__, short.tolist()))
+        scores[short] = vocabulary.texts.summaries(texts)
+        return scores
 
     def group_keys(self) -> tuple[Ints, ...]:
         """Which blocks belong together, in several ways: keys that agree within a group."""
@@ -76,13 +84,12 @@ class Reading:
 def read_page(tree: turbohtml.Document, url: str) -> Reading:
     outline = read_outline(tree)
     blocks = read_blocks(outline)
-    names = read_names(outline, tree)
+    names = read_names(outline)
     layout = read_layout(outline, blocks, names.classes)
     counts = text_counts(blocks.texts)
     totals = Totals(layout, counts[:, STOPS])
-    hidden = outline.flagged(hidden_elements(tree))
-    columns = block_columns(layout, totals, counts, hidden, read_echoes(tree))
-    page_names, page = page_vector(layout, totals, read_hints(tree, url))
+    columns = block_columns(layout, totals, counts, read_echo(tree))
+    page_names, page = page_vector(layout, totals, columns, read_hints(tree, url))
     return Reading(
         outline, blocks, layout, names, read_sections(layout), columns, page_names, page
     )

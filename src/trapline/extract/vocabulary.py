@@ -13,9 +13,8 @@ from operator import methodcaller
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import turbohtml
 
-from trapline.extract.blocks import Blocks
+from trapline.extract.blocks import BLOCK_TAGS
 from trapline.extract.features import Columns, Layout
 from trapline.extract.outline import OTHER_TAG, Floats, Ints, Outline, tag_set
 
@@ -25,15 +24,12 @@ Summary: TypeAlias = tuple[float, float, float]
 _NAME_PARTS: Final = re.compile(r"[a-z]+|[A-Z][a-z]*")
 _TEXT_WORDS: Final = re.compile(r"\w+")
 _NAME_SIZES: Final = range(2, 25)
-_SHORT: Final = 12
+SHORT: Final = 12
 _PHRASE: Final = 3
 _REMEMBERED: Final = 200_000
-_TELLING: Final = (
-    "[role],[itemprop],[aria-label],[data-testid],[data-test],[data-component],[data-module]"
-)
-_TELLING_NAMES: Final = (
-    "role", "itemprop", "aria-label", "data-testid", "data-test", "data-component", "data-module",
-)
+_NAMELESS: Final = (None, None)
+_NAMED: Final = BLOCK_TAGS.copy()
+_NAMED[OTHER_TAG] = True
 _HEADINGS: Final = tag_set("h1 h2 h3 h4 h5 h6")
 NOTHING: Final[Summary] = (0.0, 0.0, 0.0)
 
@@ -47,7 +43,7 @@ def name_words(names: Iterable[str | None]) -> list[str]:
 def text_words(text: str) -> list[str]:
     """The words of a short text, and the whole text when it is a phrase; none for a long one."""
     words = _TEXT_WORDS.findall(text.lower())
-    if len(words) > _SHORT:
+    if len(words) > SHORT:
         return []
     if 0 < len(words) <= _PHRASE:
         words.append("=" + " ".join(words))
@@ -58,45 +54,35 @@ def text_words(text: str) -> list[str]:
 class Names:
     """What elements are called: the distinct groups of names of a page, and whose they are."""
 
-    distinct: list[tuple[str | None, ...]]
+    distinct: list[tuple[str | None, str | None]]
     of_row: Ints
     """Place in `distinct`; a row without any name has the first, which is empty."""
     classes: Ints
     """A number for the class attribute of each row, 0 for none."""
 
 
-def read_names(outline: Outline, tree: turbohtml.Document) -> Names:
-    element = outline.code >= OTHER_TAG
-    elements = list(compress(outline.nodes, element))
+def read_names(outline: Outline) -> Names:
+    """Inline elements are left out: there are many, and what they are called tells little."""
+    rows = np.flatnonzero(_NAMED[outline.code])
+    elements = list(map(outline.nodes.__getitem__, rows.tolist()))
     classes = list(map(methodcaller("attr", "class"), elements))
-    groups: list[tuple[str | None, ...]] = list(
-        zip(classes, map(methodcaller("attr", "id"), elements), strict=True)
+    ids = map(methodcaller("attr", "id"), elements)
+    groups = list(zip(classes, ids, strict=True))
+    distinct = list(dict.fromkeys([_NAMELESS, *groups]))
+    kinds = dict.fromkeys([None, *classes])
+    return Names(
+        distinct,
+        _spread(len(outline.code), rows, groups, distinct),
+        _spread(len(outline.code), rows, classes, list(kinds)),
     )
-    place = np.cumsum(element) - 1
-    for row, names in _telling_names(outline, tree):
-        groups[place[row]] += names
-    numbers = {None: 0} | dict.fromkeys(classes, 0)
-    numbers = dict(zip(numbers, range(len(numbers)), strict=True))
-    empty: tuple[str | None, ...] = (None, None)
-    distinct = list(dict.fromkeys([empty, *groups]))
-    places = dict(zip(distinct, range(len(distinct)), strict=True))
-    return Names(distinct, _spread(element, groups, places), _spread(element, classes, numbers))
 
 
-def _telling_names(
-    outline: Outline, tree: turbohtml.Document
-) -> Iterable[tuple[int, tuple[str | None, ...]]]:
-    for node in tree.select(_TELLING):
-        if node in outline.rows:
-            yield outline.rows[node], tuple(map(node.attr, _TELLING_NAMES))
-    for row in np.flatnonzero(outline.code == OTHER_TAG).tolist():
-        yield row, (outline.nodes[row].tag,)
-
-
-def _spread(element: Any, values: Sequence[Any], numbers: dict[Any, int]) -> Ints:
-    rows = np.zeros(len(element), dtype=np.intp)
-    rows[element] = np.fromiter(map(numbers.__getitem__, values), np.intp, len(values))
-    return rows
+def _spread(size: int, rows: Ints, values: Sequence[Any], distinct: Sequence[Any]) -> Ints:
+    """For every row the place of its value in `distinct`; 0 for the rows that have none."""
+    numbers = dict(zip(distinct, range(len(distinct)), strict=True))
+    spread = np.zeros(size, dtype=np.intp)
+    spread[rows] = np.fromiter(map(numbers.__getitem__, values), np.intp, len(values))
+    return spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +156,9 @@ def name_columns(layout: Layout, names: Names, scores: Floats) -> Columns:
     }
 
 
-def text_columns(blocks: Blocks, texts: Floats, headings: Floats, sections: Sections) -> Columns:
+def text_columns(texts: Floats, headings: Floats, sections: Sections) -> Columns:
     under = headings[sections.of_block]
     kinds = ("mean", "low", "high")
-    del blocks
     return {
         **{f"text_{kind}": texts[:, number] for number, kind in enumerate(kinds)},
         **{f"section_{kind}": under[:, number] for number, kind in enumerate(kinds)},
