@@ -23,6 +23,7 @@ LOST = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
 )
 
 _JSONB_VERSION = b"\x01"

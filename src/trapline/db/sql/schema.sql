@@ -1,8 +1,17 @@
--- The whole schema, made by `make sql` from migrations/ and functions/: not edited.
+-- The whole schema, made by `make sql` from migrations/ and functions/: edit those instead.
+SET check_function_bodies = false;
 
 CREATE SCHEMA auth;
 
 CREATE SCHEMA tenancy;
+
+CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public;
+
+COMMENT ON EXTENSION pg_trgm IS 'text similarity measurement and index searching based on trigrams';
+
+CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public;
+
+COMMENT ON EXTENSION vector IS 'vector data type and ivfflat and hnsw access methods';
 
 CREATE FUNCTION auth.uid() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
