@@ -115,3 +115,11 @@ def test_no_process_outlives_its_parent() -> None:
         while is_running(pid) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not is_running(pid), ending
+
+
+def test_the_worker_loads_only_what_files_need() -> None:
+    program = "import sys, trapline.extract.documents.worker; print('numpy' in sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "False\n"
