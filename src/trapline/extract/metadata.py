@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import turbohtml
 
-from trapline.extract import byline, jsonld
-from trapline.extract.byline import squeezed
+from trapline.extract import jsonld
+from trapline.extract.byline import Byline, squeezed
 from trapline.extract.dates import date_in_url
 from trapline.extract.language import declared_language, detected_language
 from trapline.extract.resolve import Resolver
@@ -55,9 +55,9 @@ def read_metadata(
     tree: turbohtml.Document, resolver: Resolver, nodes: list[jsonld.Node] | None = None
 ) -> Metadata:
     """Everything that the page declares. `nodes` is its JSON-LD, if it is already read."""
-    nodes = byline.ranked(jsonld.read_nodes(tree) if nodes is None else nodes)
     declared = _declared(tree)
     folded = _folded(declared)
+    byline = Byline(tree, folded, jsonld.read_nodes(tree) if nodes is None else nodes)
     root = tree.root
     links = [(_rel(link), link) for link in tree.find_all("link")]
     return Metadata(
@@ -69,9 +69,9 @@ def read_metadata(
             root.attr("lang") or root.attr("xml:lang") if root else None,
             _first(folded, ("content-language", "language", "dc.language", "og:locale")),
         ),
-        author=byline.author(tree, folded, nodes),
-        published=byline.published(tree, folded, nodes) or date_in_url(resolver.page),
-        modified=byline.modified(folded, nodes),
+        author=byline.author,
+        published=byline.published or date_in_url(resolver.page),
+        modified=byline.modified,
         canonical=resolver.first(link.attr("href") for rel, link in links if "canonical" in rel),
         site_name=_first(
             folded, ("og:site_name", "application-name", "apple-mobile-web-app-title")
