@@ -25,7 +25,9 @@ Counts = dict[str, tuple[float, float]]
 
 
 def inner_part(sample: Sample) -> int:
-    return int(hashlib.md5(sample.page.domain.encode(), usedforsecurity=False).hexdigest(), 16) % INNER
+    return (
+        int(hashlib.md5(sample.page.domain.encode(), usedforsecurity=False).hexdigest(), 16) % INNER
+    )
 
 
 def page_counts(sample: Sample) -> tuple[Counts, ...]:

@@ -169,12 +169,12 @@ class Trainer:
         for weight, gradient, first, second in zip(
             self.weights, gradients, self._first, self._second, strict=True
         ):
-            first += 0.1 * (gradient - first)
-            second += 0.01 * (gradient**2 - second)
+            np.add(first, 0.1 * (gradient - first), out=first)
+            np.add(second, 0.01 * (gradient**2 - second), out=second)
             mean = first / (1 - 0.9**self._step)
             spread = np.sqrt(second / (1 - 0.99**self._step)) + 1e-8
             decay = _DECAY * weight if weight.ndim > 1 else 0
-            weight -= rate * (mean / spread + decay)
+            np.subtract(weight, rate * (mean / spread + decay), out=weight)
 
 
 def _slope(logits: Array, batch: Batch) -> Array:
@@ -189,4 +189,3 @@ def _slope(logits: Array, batch: Batch) -> Array:
     gain = gain / size[batch.page] ** 2 * (truth > 0)[batch.page]
     slope = slope - gain * chance * (1 - chance)
     return (slope / pages).astype(np.float32)
-

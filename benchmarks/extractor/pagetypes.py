@@ -38,10 +38,11 @@ def train_types(
         gradients = _gradients(weights, pages, wanted, weight, random)
         rate = _RATE * 0.5 * (1 + np.cos(np.pi * step / _STEPS))
         for part, slope, mean, spread in zip(weights, gradients, first, second, strict=True):
-            mean += 0.1 * (slope - mean)
-            spread += 0.01 * (slope**2 - spread)
+            np.add(mean, 0.1 * (slope - mean), out=mean)
+            np.add(spread, 0.01 * (slope**2 - spread), out=spread)
             scaled = mean / (1 - 0.9**step) / (np.sqrt(spread / (1 - 0.99**step)) + 1e-8)
-            part -= rate * (scaled + (_DECAY * part if part.ndim > 1 else 0))
+            decay = _DECAY * part if part.ndim > 1 else 0
+            np.subtract(part, rate * (scaled + decay), out=part)
     return tuple(part.astype(np.float32) for part in weights)
 
 

@@ -12,7 +12,7 @@ from benchmarks.extractor.wcxb import WcxbPage
 from trapline.extract.blocks import Blocks
 from trapline.extract.charset import decode
 from trapline.extract.features import Layout
-from trapline.extract.outline import Floats, Flags
+from trapline.extract.outline import Flags, Floats, read_outline
 from trapline.extract.reading import Reading, read_page
 from trapline.extract.scorer import Group
 from trapline.extract.vocabulary import SHORT, Names, name_words, text_words
@@ -56,7 +56,7 @@ class Sample:
 def read_sample(page: WcxbPage, fold: int) -> Sample:
     text = decode(page.body, None).text
     tree = turbohtml.parse(text, positions=False, allow_declarative_shadow_roots=False)
-    reading = read_page(tree, page.url)
+    reading = read_page(tree, read_outline(tree), page.url)
     blocks = reading.blocks
     short = [
         text_words(text) if count <= SHORT else []

@@ -19,7 +19,8 @@ _MARKS: Final = (
 )
 _HEADER: Final = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _META: Final = re.compile(
-    rb"<(?:meta[^>]{0,500}?charset|\?xml[^>]{0,200}?encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
+    rb"<(?:meta[^>]{0,500}?charset|\?xml[^>]{0,200}?encoding)\s*=\s*[\"']?\s*([\w.:-]+)",
+    re.IGNORECASE,
 )
 _META_WITHIN: Final = 4096
 _SAMPLE: Final = 200_000

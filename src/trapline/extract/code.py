@@ -10,7 +10,9 @@ _LANGUAGE: Final = re.compile(
     r"(?:^|\s)(?:lang(?:uage)?|highlight(?:-source|-text)?|brush:?|sourceCode|hljs)[-: ]\s*"
     r"([A-Za-z][\w+#.-]*)"
 )
-_NOT_LANGUAGES: Final = frozenset({"default", "none", "text", "plaintext", "notranslate", "highlight"})
+_NOT_LANGUAGES: Final = frozenset(
+    {"default", "none", "text", "plaintext", "notranslate", "highlight"}
+)
 _STEPS_UP: Final = 3
 
 

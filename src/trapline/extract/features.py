@@ -37,9 +37,9 @@ def _character_classes() -> npt.NDArray[np.uint8]:
     for chars, kind in (
         (".!?…", _STOP),
         (",;", _COMMA),
-        ("|/•·»›>«‹<:–—", _JOINT),
+        ("|/\u2022\u00b7\u00bb\u203a>\u00ab\u2039<:\u2013\u2014", _JOINT),
         ("$€£¥₹%", _MONEY),
-        ("\"'()“”‘’", _QUOTE),
+        ("\"'()\u201c\u201d\u2018\u2019", _QUOTE),
     ):
         table[[ord(char) for char in chars]] = kind
     return table
@@ -48,21 +48,24 @@ def _character_classes() -> npt.NDArray[np.uint8]:
 _CHARACTER: Final = _character_classes()
 
 _HEADINGS: Final = tag_set("h1 h2 h3 h4 h5 h6")
-_OWN_TAGS: Final = (
-    "p li div td th h1 h2 h3 h4 dt dd pre blockquote label button figcaption option"
-)
+_OWN_TAGS: Final = "p li div td th h1 h2 h3 h4 dt dd pre blockquote label button figcaption option"
 _WITHIN_TAGS: Final = (
     "nav header footer aside main article section form table ul ol dl figure blockquote pre"
 )
 _INLINE_TAGS: Final = "a strong em code time small span"
 _CONTROLS: Final = tag_set("input button select option label textarea")
+# Block-level elements and those of the page's own making.
+NAMED_TAGS: Final = BLOCK_TAGS.copy()
+NAMED_TAGS[OTHER_TAG] = True
 _LANDMARKS: Final = tag_set("article main section")
 _SHARED_TAGS: Final = ("article", "main", "p", "li", "td", "pre", "nav", "h2", "h3")
 _SHARED_COLUMNS: Final = (
     "in_article", "in_main", "own_p", "own_li", "own_td", "in_pre", "in_nav", "own_h2", "own_h3",
 )  # fmt: skip
 _LISTED: Final = tag_set("li tr td dt dd option article section")
-_COUNTED_TAGS: Final = "p h1 h2 h3 li a img table td form input article section pre button time code"
+_COUNTED_TAGS: Final = (
+    "p h1 h2 h3 li a img table td form input article section pre button time code"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +83,24 @@ class Layout:
     signature: Ints
     """For every row, a number that stands for its tag and class."""
 
+    def highest_around(self, values: Floats) -> Floats:
+        """For each block the maximum of each column over the named elements around it."""
+        outline = self.outline
+        named = NAMED_TAGS[outline.code]
+        named[0] = True
+        rows = np.flatnonzero(named)
+        above = np.searchsorted(rows, outline.nearest(named)[outline.parent[rows]])
+        highest = values[rows]
+        while True:
+            highest = np.maximum(highest, highest[above])
+            beyond = above[above]
+            if np.array_equal(beyond, above):
+                return highest[np.searchsorted(rows, self.blocks.owner)]
+            above = beyond
+
 
 def _log(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.log1p(values)
+    return np.asarray(np.log1p(values))
 
 
 def read_layout(outline: Outline, blocks: Blocks, classes: Ints) -> Layout:
@@ -143,7 +161,7 @@ def text_counts(texts: list[str]) -> npt.NDArray[np.int64]:
 def _text_columns(blocks: Blocks, counts: npt.NDArray[np.int64]) -> Columns:
     length = counts.sum(axis=1)
     share = counts / np.maximum(length, 1)[:, None]
-    ends = np.fromiter((text[-1] in ".!?…:\"”" for text in blocks.texts), np.float32, len(blocks))
+    ends = np.fromiter((text[-1] in '.!?…:"”' for text in blocks.texts), np.float32, len(blocks))
     closes = np.fromiter((text[-1] in ".!?…" for text in blocks.texts), np.float32, len(blocks))
     return {
         "words": _log(blocks.words),
@@ -282,8 +300,7 @@ def _record_columns(layout: Layout) -> Columns:
     return {
         "record_repeats": _log(repeats[rows]),
         "record_is_root": rows == 0,
-        "record_position": (blocks.first - holder)
-        / np.maximum(outline.last[holder] - holder, 1),
+        "record_position": (blocks.first - holder) / np.maximum(outline.last[holder] - holder, 1),
         "most_repeats": _log(outline.highest(repeats)[blocks.owner]),
         "own_repeats": _log(repeats[blocks.owner]),
         "up_repeats": _log(repeats[layout.level[1]]),

@@ -8,7 +8,9 @@ import turbohtml
 NOTE: Final = "note-text"
 REFERENCE: Final = "note-mark"
 _REFERENCES: Final = 'sup a[href*="#"],a.footnote-ref,a[role="doc-noteref"],a[rel="footnote"]'
-_TARGETS: Final = re.compile(r"^(?:fn|footnote|cite_note|note|ftn|endnote|en)[\w:.-]*$", re.IGNORECASE)
+_TARGETS: Final = re.compile(
+    r"^(?:fn|footnote|cite_note|note|ftn|endnote|en)[\w:.-]*$", re.IGNORECASE
+)
 _BACK: Final = 'a.footnote-back,a.footnote-backref,a[role="doc-backlink"],a[rev="footnote"]'
 _ARROWS: Final = frozenset("↩↩︎↵^⏎⤴")
 _MAX_NOTES: Final = 1_000

@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
 import turbohtml
 
-from trapline.extract.hidden import hidden_elements
-from trapline.extract.regions import regions
+from trapline.extract.hidden import hidden_roots
+from trapline.extract.outline import Ints, Outline, read_outline
+from trapline.extract.regions import landmarks
 from trapline.extract.resolve import Resolver
 from trapline.model import Link, Region
 
@@ -25,14 +27,19 @@ class Links:
     other: tuple[str, ...] = ()
 
 
-def read_links(tree: turbohtml.Document, resolver: Resolver) -> Links:
-    """Read every link of a page once."""
-    anchors = tree.find_all(["a", "area"])[:MAX_LINKS]
-    placed, hidden = (regions(tree), hidden_elements(tree)) if anchors else ({}, set())
+def read_links(
+    tree: turbohtml.Document, resolver: Resolver, outline: Outline | None = None
+) -> Links:
+    """Read every link of a page once. `outline` is the tree's, if it is already read."""
+    outline = outline or read_outline(tree)
+    rows = np.sort(np.concatenate((outline.rows_of("a"), outline.rows_of("area"))))[:MAX_LINKS]
+    hidden = _hidden(tree, outline, rows)
+    placed = _placed(tree, outline, rows)
     found: dict[str, Link] = {}
     other: dict[str, None] = {}
     budget = _TEXT_BUDGET
-    for anchor in anchors:
+    for place, row in enumerate(rows.tolist()):
+        anchor = outline.nodes[row]
         href = anchor.attr("href")
         if not href:
             continue
@@ -46,15 +53,29 @@ def read_links(tree: turbohtml.Document, resolver: Resolver) -> Links:
         text = _text_of(anchor) if budget > 0 else ""
         budget -= len(text) + 1
         rel = anchor.attr("rel")
-        link = Link(
-            url,
-            text[:_MAX_TEXT],
-            tuple(rel.lower().split()) if rel else (),
-            placed.get(anchor, Region.BODY),
-            anchor in hidden,
-        )
+        rels = tuple(rel.lower().split()) if rel else ()
+        link = Link(url, text[:_MAX_TEXT], rels, placed[place], hidden[place])
         found[url] = _better(known, link) if known else link
     return Links(tuple(found.values()), tuple(other))
+
+
+def _hidden(tree: turbohtml.Document, outline: Outline, rows: Ints) -> list[bool]:
+    roots = outline.found(hidden_roots(tree)) if len(rows) else rows
+    found: list[bool] = (outline.enclosing(roots, rows) > 0).tolist()
+    return found
+
+
+def _placed(tree: turbohtml.Document, outline: Outline, rows: Ints) -> list[Region]:
+    regions = [Region.BODY] * len(rows)
+    covered = -1
+    for landmark, region in landmarks(tree) if len(rows) else ():
+        row = outline.rows.get(landmark, 0)
+        if row <= covered:
+            continue
+        covered = int(outline.last[row])
+        first, past = np.searchsorted(rows, (row, covered + 1)).tolist()
+        regions[first:past] = [region] * (past - first)
+    return regions
 
 
 def children_of(links: Iterable[Link], page: str) -> tuple[str, ...]:

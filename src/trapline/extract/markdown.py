@@ -45,10 +45,12 @@ def render(body: turbohtml.Element, absolute: Absolute, *, drop_data_images: boo
 def _tidy(text: str) -> str:
     if not text.isascii():
         for char in _INVISIBLE:
-            text = text.replace(char, "")
-    # Two spaces before a line's end are a break; any other number is an accident.
-    text = text.replace("  \n", "\x00").replace(" \n", "\n").replace("\x00", "  \n")
-    text = text.replace("\n  \n", "\n\n")
+            if char in text:
+                text = text.replace(char, "")
+    if " \n" in text:
+        # Two spaces before a line's end are a break; any other number is an accident.
+        text = text.replace("  \n", "\x00").replace(" \n", "\n").replace("\x00", "  \n")
+        text = text.replace("\n  \n", "\n\n")
     while "\n\n\n" in text:
         text = text.replace("\n\n\n", "\n\n")
     text = text.strip("\n ")

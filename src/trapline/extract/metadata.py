@@ -98,10 +98,10 @@ def describe_text(metadata: Metadata, text: str) -> Metadata:
 
 def count_words(text: str) -> int:
     """Words of a text; in scripts without spaces two characters count as one word."""
-    if text.isascii():
-        return len(text.split())
-    dense = len("".join(_DENSE.findall(text)))
-    return len(text.split()) + dense // 2
+    count = len(text.split())
+    if text.isascii() or not _DENSE.search(text):
+        return count
+    return count + len("".join(_DENSE.findall(text))) // 2
 
 
 def robots_directives(robots: str | None) -> frozenset[str]:

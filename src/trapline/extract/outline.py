@@ -26,16 +26,121 @@ OTHER_NODE: Final = 0
 TEXT_NODE: Final = 1
 OTHER_TAG: Final = 2
 
-_TAGS: Final = (
-    "html head body title meta link script style template noscript iframe noframes noembed object "
-    "svg math canvas audio video source picture img map area frameset frame "
-    "div p h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table caption thead tbody tfoot tr td th "
-    "article section main nav aside header footer address figure figcaption blockquote pre hr br "
-    "form fieldset legend label input textarea select option optgroup button output progress "
-    "details summary dialog menu center "
-    "a span b strong i em u s small big sub sup code kbd samp var mark q cite abbr time font del "
-    "ins wbr path g use rect circle polygon symbol defs line"
-).split()
+_TAGS: Final = [
+    "html",
+    "head",
+    "body",
+    "title",
+    "meta",
+    "link",
+    "script",
+    "style",
+    "template",
+    "noscript",
+    "iframe",
+    "noframes",
+    "noembed",
+    "object",
+    "svg",
+    "math",
+    "canvas",
+    "audio",
+    "video",
+    "source",
+    "picture",
+    "img",
+    "map",
+    "area",
+    "frameset",
+    "frame",
+    "div",
+    "p",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "ul",
+    "ol",
+    "li",
+    "dl",
+    "dt",
+    "dd",
+    "table",
+    "caption",
+    "thead",
+    "tbody",
+    "tfoot",
+    "tr",
+    "td",
+    "th",
+    "article",
+    "section",
+    "main",
+    "nav",
+    "aside",
+    "header",
+    "footer",
+    "address",
+    "figure",
+    "figcaption",
+    "blockquote",
+    "pre",
+    "hr",
+    "br",
+    "form",
+    "fieldset",
+    "legend",
+    "label",
+    "input",
+    "textarea",
+    "select",
+    "option",
+    "optgroup",
+    "button",
+    "output",
+    "progress",
+    "details",
+    "summary",
+    "dialog",
+    "menu",
+    "center",
+    "a",
+    "span",
+    "b",
+    "strong",
+    "i",
+    "em",
+    "u",
+    "s",
+    "small",
+    "big",
+    "sub",
+    "sup",
+    "code",
+    "kbd",
+    "samp",
+    "var",
+    "mark",
+    "q",
+    "cite",
+    "abbr",
+    "time",
+    "font",
+    "del",
+    "ins",
+    "wbr",
+    "path",
+    "g",
+    "use",
+    "rect",
+    "circle",
+    "polygon",
+    "symbol",
+    "defs",
+    "line",
+]
 TAG: Final = {tag: OTHER_TAG + 1 + number for number, tag in enumerate(_TAGS)}
 TAGS: Final = ("", "", "", *_TAGS)
 _CODES: Final[dict[object, int]] = {
@@ -47,8 +152,8 @@ _CODES: Final[dict[object, int]] = {
     turbohtml.Comment: OTHER_NODE,
     turbohtml.Doctype: OTHER_NODE,
     turbohtml.ProcessingInstruction: OTHER_NODE,
-    **TAG,
 }
+_CODES.update(TAG)
 
 
 def tag_set(names: str) -> Flags:
@@ -143,7 +248,7 @@ def _last_descendants(parent: Ints) -> Ints:
 def _settle(pointers: Ints) -> Ints:
     """Follow pointers to where they end, in as many steps as the depth has binary digits."""
     while True:
-        further = pointers[pointers]
+        further: Ints = pointers[pointers]
         if np.array_equal(further, pointers):
-            return pointers
+            return further
         pointers = further

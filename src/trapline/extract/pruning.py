@@ -51,6 +51,8 @@ def _media_among(outline: Outline, blocks: Blocks, chosen: Flags) -> Flags:
     kept_words = np.concatenate(([0], np.cumsum(np.bincount(blocks.first, kept, size))))
     total = all_words[outline.last + 1] - all_words[:-1]
     holder = outline.nearest(total > 0)[rows]
-    part = (kept_words[outline.last[holder] + 1] - kept_words[holder]) / np.maximum(total[holder], 1)
+    part = (kept_words[outline.last[holder] + 1] - kept_words[holder]) / np.maximum(
+        total[holder], 1
+    )
     flags[rows] = (before & after) | ((before | after) & (part > _HALF))
     return flags

@@ -17,7 +17,7 @@ from trapline.extract.features import (
     text_counts,
 )
 from trapline.extract.hints import read_echo, read_hints
-from trapline.extract.outline import Floats, Ints, Outline, read_outline
+from trapline.extract.outline import Floats, Ints, Outline
 from trapline.extract.vocabulary import (
     SHORT,
     Names,
@@ -42,11 +42,12 @@ class Reading:
     page: Floats
 
     def matrix(self, vocabulary: Vocabulary) -> Floats:
-        """One row of features a block, those of the whole page last."""
+        """One row of features a block; those of the whole page are apart, in `page`."""
         columns = {**self.columns, **self.word_columns(vocabulary)}
-        own = np.array(list(columns.values()), dtype=np.float32).T
-        whole = np.broadcast_to(self.page, (len(self.blocks), len(self.page)))
-        return np.concatenate((own, whole), axis=1)
+        matrix = np.empty((len(self.blocks), len(columns)), dtype=np.float32)
+        for number, column in enumerate(columns.values()):
+            matrix[:, number] = column
+        return matrix
 
     def word_columns(self, vocabulary: Vocabulary) -> Columns:
         return {
@@ -81,8 +82,7 @@ class Reading:
         )
 
 
-def read_page(tree: turbohtml.Document, url: str) -> Reading:
-    outline = read_outline(tree)
+def read_page(tree: turbohtml.Document, outline: Outline, url: str) -> Reading:
     blocks = read_blocks(outline)
     names = read_names(outline)
     layout = read_layout(outline, blocks, names.classes)
@@ -90,6 +90,4 @@ def read_page(tree: turbohtml.Document, url: str) -> Reading:
     totals = Totals(layout, counts[:, STOPS])
     columns = block_columns(layout, totals, counts, read_echo(tree))
     page_names, page = page_vector(layout, totals, columns, read_hints(tree, url))
-    return Reading(
-        outline, blocks, layout, names, read_sections(layout), columns, page_names, page
-    )
+    return Reading(outline, blocks, layout, names, read_sections(layout), columns, page_names, page)

@@ -22,18 +22,13 @@ _BY_ID = {
 }
 
 
-def regions(tree: turbohtml.Document) -> dict[turbohtml.Element, Region]:
-    """The region of every element outside the body; the outermost landmark decides.
-
-    Each element is looked at once, however deep the landmarks are nested.
-    """
-    found: dict[turbohtml.Element, Region] = {}
-    for landmark in tree.select(_LANDMARKS):
-        if landmark in found or _belongs_to_content(landmark):
-            continue
-        region = _region_of(landmark)
-        found.update(dict.fromkeys(landmark.iter_elements(include_self=True), region))
-    return found
+def landmarks(tree: turbohtml.Document) -> list[tuple[turbohtml.Element, Region]]:
+    """What stands outside the body, in document order; of nested ones the outermost counts."""
+    return [
+        (landmark, _region_of(landmark))
+        for landmark in tree.select(_LANDMARKS)
+        if not _belongs_to_content(landmark)
+    ]
 
 
 def _region_of(landmark: turbohtml.Element) -> Region:

@@ -59,16 +59,21 @@ class Group:
     def means(self, values: Floats, weights: Floats) -> Floats:
         """The weighted mean of each block's group."""
         sums = np.add.reduceat((values * weights[:, None])[self.order], self.starts)
-        return (sums / np.add.reduceat(weights[self.order], self.starts)[:, None])[self.of_block]
+        totals = np.add.reduceat(weights[self.order], self.starts)
+        means: Floats = np.asarray(sums / totals[:, None], dtype=np.float32)
+        return means[self.of_block]
 
 
 def neighbour_means(values: Floats) -> Floats:
     """The mean over a block and the blocks up to two places from it."""
-    running = np.concatenate((np.zeros((1, values.shape[1]), np.float32), np.cumsum(values, axis=0)))
+    running = np.concatenate(
+        (np.zeros((1, values.shape[1]), np.float32), np.cumsum(values, axis=0))
+    )
     place = np.arange(len(values))
     upper = np.minimum(place + _WINDOW + 1, len(values))
     lower = np.maximum(place - _WINDOW, 0)
-    return (running[upper] - running[lower]) / (upper - lower)[:, None].astype(np.float32)
+    means = (running[upper] - running[lower]) / (upper - lower)[:, None]
+    return np.asarray(means, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +101,14 @@ class Ensemble:
         self._out = np.stack([network.out for network in networks])
         self._out_bias = float(np.mean([network.out_bias for network in networks]))
 
-    def logits(self, matrix: Floats, groups: tuple[Group, ...], weights: Floats) -> Floats:
+    def logits(
+        self, matrix: Floats, page: Floats, groups: tuple[Group, ...], weights: Floats
+    ) -> Floats:
         """The mean of the networks' answers."""
         size, count = len(matrix), len(self.networks)
-        alone = matrix @ self._alone
-        alone += self._alone_bias
+        own = matrix.shape[1]
+        alone = matrix @ self._alone[:own]
+        alone += page @ self._alone[own:] + self._alone_bias
         np.maximum(alone, 0, out=alone)
         by_network = alone.reshape(size, count, self._width).transpose(1, 0, 2)
         shared = (by_network @ self._shared).transpose(1, 0, 2).reshape(size, -1)
@@ -110,8 +118,8 @@ class Ensemble:
             *(group.means(shared, weights) for group in groups),
             neighbour_means(shared),
         )
-        context = np.stack(seen, axis=1).reshape(size, len(seen), count, -1)
-        context = context.transpose(2, 0, 1, 3).reshape(count, size, -1)
+        stacked = np.stack(seen, axis=1).reshape(size, len(seen), count, -1)
+        context = stacked.transpose(2, 0, 1, 3).reshape(count, size, -1)
         together = by_network @ self._together[:, : self._width]
         together += context @ self._together[:, self._width :]
         together += self._together_bias
@@ -130,21 +138,25 @@ class Scorer:
 
     def scores(self, reading: Reading) -> Floats:
         """For each block how likely it is main content."""
-        matrix = self.normal(reading.matrix(self.vocabulary))
+        size = len(reading.page)
+        matrix = reading.matrix(self.vocabulary)
+        matrix -= self.mean[:-size]
+        matrix *= self.scale[:-size]
+        np.clip(matrix, -_BOUND, _BOUND, out=matrix)
         weights = np.sqrt(reading.blocks.words).astype(np.float32)
         groups = tuple(map(Group.of, reading.group_keys()))
-        logits = self.networks.logits(matrix, groups, weights)
+        logits = self.networks.logits(matrix, self._page(reading), groups, weights)
         softened = np.clip(logits * _SOFTENED, -30, 30)
         return np.asarray(1 / (1 + np.exp(-softened)), dtype=np.float32)
 
-    def normal(self, matrix: Floats) -> Floats:
-        return np.clip((matrix - self.mean) * self.scale, -_BOUND, _BOUND)
+    def _page(self, reading: Reading) -> Floats:
+        size = len(reading.page)
+        page = (reading.page - self.mean[-size:]) * self.scale[-size:]
+        return np.asarray(np.clip(page, -_BOUND, _BOUND), dtype=np.float32)
 
     def page_type(self, reading: Reading) -> PageType:
-        size = len(reading.page)
-        page = np.clip((reading.page - self.mean[-size:]) * self.scale[-size:], -_BOUND, _BOUND)
         hidden, hidden_bias, out, out_bias = self.type_weights
-        odds = np.maximum(page @ hidden + hidden_bias, 0) @ out + out_bias
+        odds = np.maximum(self._page(reading) @ hidden + hidden_bias, 0) @ out + out_bias
         return TYPES[int(np.argmax(odds))]
 
 

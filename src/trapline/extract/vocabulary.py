@@ -14,9 +14,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from trapline.extract.blocks import BLOCK_TAGS
-from trapline.extract.features import Columns, Layout
-from trapline.extract.outline import OTHER_TAG, Floats, Ints, Outline, tag_set
+from trapline.extract.features import NAMED_TAGS, Columns, Layout
+from trapline.extract.outline import Floats, Ints, Outline, tag_set
 
 Scores: TypeAlias = dict[str, float]
 Summary: TypeAlias = tuple[float, float, float]
@@ -28,8 +27,6 @@ SHORT: Final = 12
 _PHRASE: Final = 3
 _REMEMBERED: Final = 200_000
 _NAMELESS: Final = (None, None)
-_NAMED: Final = BLOCK_TAGS.copy()
-_NAMED[OTHER_TAG] = True
 _HEADINGS: Final = tag_set("h1 h2 h3 h4 h5 h6")
 NOTHING: Final[Summary] = (0.0, 0.0, 0.0)
 
@@ -63,7 +60,7 @@ class Names:
 
 def read_names(outline: Outline) -> Names:
     """Inline elements are left out: there are many, and what they are called tells little."""
-    rows = np.flatnonzero(_NAMED[outline.code])
+    rows = np.flatnonzero(NAMED_TAGS[outline.code])
     elements = list(map(outline.nodes.__getitem__, rows.tolist()))
     classes = list(map(methodcaller("attr", "class"), elements))
     ids = map(methodcaller("attr", "id"), elements)
@@ -148,9 +145,10 @@ def name_columns(layout: Layout, names: Names, scores: Floats) -> Columns:
         columns[f"names_{where}_low"] = low[rows]
         columns[f"names_{where}_high"] = high[rows]
     known = outline.inherited(mean != 0)[owner]
+    highest = layout.highest_around(np.stack((high, -low), axis=1))
     return columns | {
-        "names_path_high": outline.highest(high)[owner],
-        "names_path_low": -outline.highest(-low)[owner],
+        "names_path_high": highest[:, 0],
+        "names_path_low": -highest[:, 1],
         "names_path_mean": outline.inherited(mean)[owner] / np.maximum(known, 1),
         "names_path_known": known,
     }
