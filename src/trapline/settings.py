@@ -90,6 +90,12 @@ class Settings(BaseSettings):
         description="Redis or Valkey for short-lived shared state. Without it PostgreSQL holds that too.",
     )
 
+    blobs: str = Field(
+        default="db:",
+        pattern=r"^(db:|file:.+)$",
+        description="Where raw bytes are kept: `db:` or `file:/a/directory`.",
+    )
+
     # Connections
     pool_size: int = Field(
         default=12,
