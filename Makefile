@@ -7,7 +7,7 @@ UV_VERSION := 0.13.7
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup crawl serve test test-unit test-integration check format docs sql release-migrations bench
+.PHONY: train-extractor help setup crawl serve test test-unit test-integration check format docs sql release-migrations bench
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z%-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,3 +65,6 @@ bench: $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/__init__.py,$(
 
 bench-%: $(VENV)/.ready-bench ## Run one benchmark; the last line is JSON
 	@$(BIN)/python -m benchmarks.$*
+
+train-extractor: $(VENV)/.ready-bench ## Learn the main-content model from WCXB again (about 20 minutes)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.extractor.train

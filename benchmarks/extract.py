@@ -1,0 +1,200 @@
+"""`make bench-extract`: main content on WCXB, beside the extractors that people use.
+
+Every page is scored by the model of its fold, which has not seen its site. Times are CPU seconds of
+one core in this run, of the whole extraction: decode, parse, main content, markdown, metadata,
+links. trafilatura is timed twice: plain text alone, and with markdown, links and metadata, which is
+what Trapline is timed at.
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import importlib.metadata
+import json
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import readability
+import trafilatura
+import turbohtml
+from resiliparse.extract.html2text import extract_plain_text
+
+from benchmarks.extractor.scoring import word_f1, words_of
+from benchmarks.extractor.structure import kept_structure
+from benchmarks.extractor.train import MODELS
+from benchmarks.extractor.wcxb import FOLDS, WcxbPage, fold_of_domain, load_pages
+from trapline.extract.charset import decode
+from trapline.extract.page import extract_html
+from trapline.extract.scorer import Scorer, load_scorer
+from trapline.model import Document
+
+Extractor = Callable[[WcxbPage, bytes], str]
+
+
+@dataclass
+class Result:
+    f1: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    found: list[bool] = field(default_factory=list)
+    leaked: list[bool] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def add(self, page: WcxbPage, text: str) -> None:
+        self.f1[page.page_type].append(word_f1(words_of(text), words_of(page.truth)))
+        flat = " ".join(words_of(text))
+        self.found += [" ".join(words_of(part)) in flat for part in page.must_have]
+        self.leaked += [" ".join(words_of(part)) in flat for part in page.must_not_have]
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean([value for values in self.f1.values() for value in values]))
+
+
+def measure(pages: Sequence[WcxbPage], extractor: Extractor) -> Result:
+    result = Result()
+    extractor(pages[0], pages[0].body)
+    for page in pages:
+        body = page.body
+        start = time.process_time()
+        text = extractor(page, body)
+        result.seconds += time.process_time() - start
+        result.add(page, text)
+    return result
+
+
+class Ours:
+    """Trapline with the models of the folds; keeps what it read for the other figures."""
+
+    def __init__(self, pages: Sequence[WcxbPage]) -> None:
+        self._fold = fold_of_domain(load_pages())
+        self._scorers: list[Scorer] = [
+            load_scorer((MODELS / f"fold{fold}.npz").read_bytes()) for fold in range(FOLDS)
+        ]
+        self.documents: dict[str, Document] = {}
+        for page in pages[:50]:
+            self(page, page.body)
+
+    def __call__(self, page: WcxbPage, body: bytes) -> str:
+        scorer = self._scorers[self._fold[page.domain]]
+        document = extract_html(decode(body, "text/html"), "text/html", page.url, scorer=scorer)
+        self.documents[page.name] = document
+        return document.text
+
+
+def _trafilatura(page: WcxbPage, body: bytes) -> str:
+    del page
+    return trafilatura.extract(body) or ""
+
+
+def _trafilatura_whole(page: WcxbPage, body: bytes) -> str:
+    return (
+        trafilatura.extract(
+            body,
+            url=page.url or None,
+            output_format="markdown",
+            with_metadata=True,
+            include_links=True,
+        )
+        or ""
+    )
+
+
+def _resiliparse(page: WcxbPage, body: bytes) -> str:
+    del page
+    return extract_plain_text(body.decode("utf-8", "replace"), main_content=True)
+
+
+def _readability(page: WcxbPage, body: bytes) -> str:
+    del page
+    try:
+        summary = readability.Document(body.decode("utf-8", "replace")).summary()
+    except (readability.readability.Unparseable, ValueError):
+        return ""
+    return turbohtml.parse(summary).to_text()
+
+
+def _turbohtml(page: WcxbPage, body: bytes) -> str:
+    del page
+    return turbohtml.parse(body, positions=False).main_text()
+
+
+def describe(pages: Sequence[WcxbPage], documents: dict[str, Document]) -> dict[str, float]:
+    """Agreement of title, author and date, where the truth has one; structure of the markdown."""
+    agreed: dict[str, list[float]] = defaultdict(list)
+    for page in pages:
+        document = documents[page.name]
+        metadata = document.metadata
+        for name, truth, found in (
+            ("title", page.title, metadata.title),
+            ("author", page.author, metadata.author),
+            ("date", page.published[:10], (metadata.published or "")[:10]),
+        ):
+            if truth:
+                agreed[name].append(float(words_of(truth) == words_of(found or "")))
+        agreed["page_type"].append(float(document.page_type.value == page.page_type))
+        for name, value in kept_structure(document.markdown, page.truth_markdown).items():
+            agreed[f"markdown_{name}"].append(value)
+    return {name: round(float(np.mean(values)), 3) for name, values in agreed.items()}
+
+
+PEERS: dict[str, tuple[str, Extractor]] = {
+    "trafilatura, text alone": ("trafilatura", _trafilatura),
+    "trafilatura, all of it": ("trafilatura", _trafilatura_whole),
+    "resiliparse": ("resiliparse", _resiliparse),
+    "readability": ("readability-lxml", _readability),
+    "turbohtml": ("turbohtml", _turbohtml),
+}
+
+
+def report(results: dict[str, Result], pages: int) -> None:
+    types = sorted({name for result in results.values() for name in result.f1})
+    print(f"{pages} pages; word-F1, snippets, pages per CPU second")
+    short = "".join(f"{name[:7]:>9}" for name in types)
+    print(f"{'':24}{'all':>7}{short}{'with':>7}{'without':>9}{'pages/s':>9}")
+    for name, result in results.items():
+        by_type = "".join(f"{np.mean(result.f1[kind]):>9.3f}" for kind in types)
+        snippets = f"{np.mean(result.found):>7.3f}{np.mean(result.leaked):>9.3f}"
+        print(f"{name:24}{result.mean:>7.4f}{by_type}{snippets}{pages / result.seconds:>9.1f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--every", type=int, default=1, help="take one page in so many")
+    arguments = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    pages = load_pages()[:: arguments.every]
+    ours = Ours(pages)
+    results = {"trapline": measure(pages, ours)}
+    for name, (_, extractor) in PEERS.items():
+        results[name] = measure(pages, extractor)
+    report(results, len(pages))
+    agreement = describe(pages, ours.documents)
+    print(json.dumps(agreement))
+    names = sorted({package for package, _ in PEERS.values()})
+    print(", ".join(f"{name} {importlib.metadata.version(name)}" for name in names))
+    mine = results["trapline"]
+    figures = {
+        "f1": round(mine.mean, 4),
+        "f1_by_type": {kind: round(float(np.mean(v)), 4) for kind, v in sorted(mine.f1.items())},
+        "with_recall": round(float(np.mean(mine.found)), 4),
+        "without_leak": round(float(np.mean(mine.leaked)), 4),
+        "pages_per_second": round(len(pages) / mine.seconds, 1),
+        "speed_vs_trafilatura": _ratio(results, "trafilatura, all of it"),
+        "speed_vs_trafilatura_text": _ratio(results, "trafilatura, text alone"),
+        "peers_f1": {name: round(result.mean, 4) for name, result in results.items()},
+        **agreement,
+    }
+    print(json.dumps(figures))
+
+
+def _ratio(results: dict[str, Result], peer: str) -> float:
+    return round(results[peer].seconds / results["trapline"].seconds, 2)
+
+
+if __name__ == "__main__":
+    main()

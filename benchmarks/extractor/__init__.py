@@ -1,0 +1,1 @@
+"""Trains the main-content model on WCXB and measures it: pages, labels, vocabulary, network."""

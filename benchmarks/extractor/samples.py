@@ -1,0 +1,86 @@
+"""Pages as the training sees them: features without vocabulary, words to score, labels."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import turbohtml
+
+from benchmarks.extractor.labels import label_blocks
+from benchmarks.extractor.scoring import word_f1, words_of
+from benchmarks.extractor.wcxb import WcxbPage
+from trapline.extract.blocks import Blocks
+from trapline.extract.charset import decode
+from trapline.extract.features import Layout
+from trapline.extract.outline import Flags, Floats, read_outline
+from trapline.extract.reading import Reading, read_page
+from trapline.extract.scorer import Group
+from trapline.extract.vocabulary import SHORT, Names, name_words, text_words
+
+
+@dataclass(frozen=True)
+class Sample:
+    page: WcxbPage
+    fold: int
+    reading: Reading
+    labels: npt.NDArray[np.float64]
+    own: Floats
+    words: tuple[list[list[str]], list[list[str]], list[list[str]]]
+    """Of the distinct names, of the blocks, of the headings."""
+    groups: tuple[Group, ...]
+    block_words: list[list[str]]
+    truth_words: list[str]
+
+    @property
+    def blocks(self) -> Blocks:
+        return self.reading.blocks
+
+    @property
+    def layout(self) -> Layout:
+        return self.reading.layout
+
+    @property
+    def names(self) -> Names:
+        return self.reading.names
+
+    @property
+    def weights(self) -> npt.NDArray[np.float64]:
+        """Blocks count by their words, the long ones less than in proportion."""
+        return np.asarray(self.blocks.words**0.7)
+
+    def f1(self, chosen: Flags) -> float:
+        found = [word for number in np.flatnonzero(chosen) for word in self.block_words[number]]
+        return word_f1(found, self.truth_words)
+
+
+def read_sample(page: WcxbPage, fold: int) -> Sample:
+    text = decode(page.body, None).text
+    tree = turbohtml.parse(text, positions=False, allow_declarative_shadow_roots=False)
+    reading = read_page(tree, read_outline(tree), page.url)
+    blocks = reading.blocks
+    short = [
+        text_words(text) if count <= SHORT else []
+        for text, count in zip(blocks.texts, blocks.words, strict=True)
+    ]
+    return Sample(
+        page=page,
+        fold=fold,
+        reading=_without_tree(reading),
+        labels=label_blocks(blocks.texts, page.truth),
+        own=np.array(list(reading.columns.values()), dtype=np.float32).T,
+        words=(
+            [name_words(names) for names in reading.names.distinct],
+            short,
+            [text_words(heading) for heading in reading.sections.headings],
+        ),
+        groups=tuple(map(Group.of, reading.group_keys())),
+        block_words=[words_of(text) for text in blocks.texts],
+        truth_words=words_of(page.truth),
+    )
+
+
+def _without_tree(reading: Reading) -> Reading:
+    """Keep the arrays and let the parsed page go."""
+    outline = replace(reading.outline, nodes=[], rows={})
+    layout = replace(reading.layout, outline=outline)
+    return replace(reading, outline=outline, layout=layout)

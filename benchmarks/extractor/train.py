@@ -1,0 +1,123 @@
+"""`make train-extractor`: learns the model that is shipped, and one for each fold of WCXB.
+
+The shipped model learns from all pages. A fold's model learns from the pages of the other folds'
+sites; `make bench-extract` uses it for the pages of its own fold, so that no page is scored by a
+model that has seen its site.
+"""
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+import trapline.extract
+from benchmarks.extractor.lexicons import (
+    INNER,
+    features,
+    inner_part,
+    known_words,
+    learn_scores,
+    page_counts,
+    vocabulary,
+)
+from benchmarks.extractor.network import Prepared, Trainer
+from benchmarks.extractor.pagetypes import train_types
+from benchmarks.extractor.samples import Sample, read_sample
+from benchmarks.extractor.wcxb import FOLDS, fold_of_domain, load_pages
+from trapline.extract.outline import Floats
+from trapline.extract.scorer import MODEL, Ensemble, Network, Scorer, dump_scorer
+from trapline.extract.selection import choose
+
+MODELS = Path(__file__).parent / "folds"
+SHIPPED = Path(trapline.extract.__file__).parent / MODEL
+_BOUND = 4.0
+
+
+def read_samples() -> list[Sample]:
+    pages = load_pages()
+    folds = fold_of_domain(pages)
+    return [read_sample(page, folds[page.domain]) for page in pages]
+
+
+def fit(samples: Sequence[Sample], networks: int, epochs: int) -> Scorer:
+    """Learn from the samples that have text and some of the truth in it."""
+    samples = [s for s in samples if len(s.blocks) and s.labels.max() > 0]
+    counts = [page_counts(sample) for sample in samples]
+    known = known_words(samples)
+    parts = [inner_part(sample) for sample in samples]
+    inner = [
+        learn_scores([c for c, part in zip(counts, parts, strict=True) if part != left], known)
+        for left in range(INNER)
+    ]
+    matrices = [features(s, inner[part]) for s, part in zip(samples, parts, strict=True)]
+    rows = np.concatenate(matrices)
+    mean = rows.mean(axis=0)
+    scale = 1 / (rows.std(axis=0) + np.float32(1e-3))
+    del rows
+    normal = [np.clip((matrix - mean) * scale, -_BOUND, _BOUND) for matrix in matrices]
+    prepared = [Prepared.of(s, matrix) for s, matrix in zip(samples, normal, strict=True)]
+    learned = tuple(_network(prepared, seed, epochs) for seed in range(networks))
+    width = len(samples[0].reading.page)
+    pages: Floats = np.array([matrix[0, -width:] for matrix in normal])
+    return Scorer(
+        vocabulary=vocabulary(learn_scores(counts, known)),
+        mean=mean,
+        scale=scale,
+        networks=Ensemble(learned),
+        type_weights=train_types(samples, pages),
+    )
+
+
+def _network(prepared: Sequence[Prepared], seed: int, epochs: int) -> Network:
+    return Trainer(prepared[0].matrix.shape[1], seed).train(prepared, epochs)
+
+
+def score(scorer: Scorer, samples: Sequence[Sample]) -> dict[str, list[float]]:
+    """Word-F1 of each page, by type."""
+    found = defaultdict(list)
+    for sample in samples:
+        chosen = np.zeros(0, dtype=np.bool_)
+        if len(sample.blocks):
+            chosen = choose(scorer.scores(sample.reading), sample.blocks)
+        found[sample.page.page_type].append(sample.f1(chosen))
+        right = scorer.page_type(sample.reading).value == sample.page.page_type
+        found["type found"].append(float(right))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--networks", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=16)
+    parser.add_argument("--only-folds", action="store_true")
+    arguments = parser.parse_args()
+    start = time.monotonic()
+    samples = read_samples()
+    print(f"{len(samples)} pages read in {time.monotonic() - start:.0f} s", flush=True)
+    if not arguments.only_folds:
+        data = dump_scorer(fit(samples, arguments.networks, arguments.epochs))
+        SHIPPED.write_bytes(data)
+        print(f"shipped model: {len(data):,} bytes, {time.monotonic() - start:.0f} s", flush=True)
+    MODELS.mkdir(exist_ok=True)
+    totals: dict[str, list[float]] = defaultdict(list)
+    for fold in range(FOLDS):
+        scorer = fit([s for s in samples if s.fold != fold], arguments.networks, arguments.epochs)
+        (MODELS / f"fold{fold}.npz").write_bytes(dump_scorer(scorer))
+        found = score(scorer, [s for s in samples if s.fold == fold])
+        for name, values in found.items():
+            totals[name] += values
+        print(f"fold {fold}: {_line(found)} {time.monotonic() - start:.0f} s", flush=True)
+    print(f"all: {_line(totals)}", flush=True)
+
+
+def _line(found: dict[str, list[float]]) -> str:
+    pages = [value for name, values in found.items() if name != "type found" for value in values]
+    means = ", ".join(f"{name} {np.mean(values):.3f}" for name, values in sorted(found.items()))
+    return f"F1 {np.mean(pages):.4f} ({means})"
+
+
+if __name__ == "__main__":
+    main()

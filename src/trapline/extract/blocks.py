@@ -1,0 +1,92 @@
+"""The text of a page, cut into blocks: runs of inline text between block boundaries."""
+
+from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
+from typing import Final
+
+import numpy as np
+
+from trapline.extract.outline import (
+    OTHER_NODE,
+    TAG,
+    TEXT_NODE,
+    Flags,
+    Ints,
+    Outline,
+    tag_set,
+)
+
+# Their text is not shown, or is not text.
+HIDDEN_TAGS: Final = tag_set(
+    "head title script style iframe noframes noembed object svg canvas audio video textarea"
+)
+BLOCK_TAGS: Final = tag_set(
+    "html body template noscript div p h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table caption thead "
+    "tbody tfoot tr td th article section main nav aside header footer address figure figcaption "
+    "blockquote pre hr form fieldset legend label select option optgroup button details summary "
+    "dialog menu center frameset"
+)
+_BOUNDARY: Final = "\x00"
+_JOINTS: Final = ("", " ", _BOUNDARY)
+_PARAGRAPH_BREAKS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks in document order; `piece_*` are the text nodes they are made of."""
+
+    texts: list[str]
+    split: list[list[str]]
+    """The same, as words between white space."""
+    words: Ints
+    owner: Ints
+    """Row of the block-level element that a block stands in."""
+    first: Ints
+    """Row of its first text node that is not blank."""
+    piece_row: Ints
+    piece_block: Ints
+    piece_size: Ints
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+def read_blocks(outline: Outline) -> Blocks:
+    code = outline.code
+    rows = np.flatnonzero(code == TEXT_NODE)
+    rows = rows[outline.enclosing(np.flatnonzero(HIDDEN_TAGS[code]), rows) == 0]
+    data = list(map(attrgetter("data"), map(outline.nodes.__getitem__, rows.tolist())))
+    # Most text nodes are the white space between tags: a gap in the numbering is all they leave.
+    place = np.flatnonzero(~np.fromiter(map(str.isspace, data), np.bool_, len(data)))
+    data = list(map(data.__getitem__, place.tolist()))
+    rows = rows[place]
+    block_level = BLOCK_TAGS[code] | (code == OTHER_NODE)
+    owners = outline.nearest(block_level)[rows]
+    starts, joints = _boundaries(outline, rows, owners, block_level, np.diff(place) > 1)
+    page = "".join(chain.from_iterable(zip(joints, data, strict=True)))
+    split = list(map(str.split, page.split(_BOUNDARY)[1:]))
+    first = np.flatnonzero(starts)
+    return Blocks(
+        texts=list(map(" ".join, split)),
+        split=split,
+        words=np.fromiter(map(len, split), np.intp, len(split)),
+        owner=owners[first],
+        first=rows[first],
+        piece_row=rows,
+        piece_block=np.cumsum(starts) - 1,
+        piece_size=np.fromiter(map(len, data), np.intp, len(data)),
+    )
+
+
+def _boundaries(
+    outline: Outline, rows: Ints, owners: Ints, block_level: Flags, spaced: Flags
+) -> tuple[Flags, list[str]]:
+    """Whether each text node starts a block, and what stands before it in the joined text."""
+    opened = np.cumsum(block_level)[rows]
+    passed = np.diff(np.cumsum(outline.code == TAG["br"])[rows])
+    starts = np.ones(len(rows), dtype=np.bool_)
+    starts[1:] = (np.diff(owners) != 0) | (np.diff(opened) != 0) | (passed >= _PARAGRAPH_BREAKS)
+    kinds = starts * 2
+    kinds[1:][(spaced | (passed > 0)) & ~starts[1:]] = 1
+    return starts, list(map(_JOINTS.__getitem__, kinds.tolist()))

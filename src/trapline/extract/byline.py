@@ -1,0 +1,214 @@
+"""Who wrote a page and when: from meta tags, JSON-LD, time elements and marked-up bylines."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import chain, islice, pairwise
+
+import turbohtml
+
+from trapline.extract import jsonld
+from trapline.extract.dates import iso_date
+
+_AUTHOR = (
+    "author", "article:author", "dc.creator", "dcterms.creator", "dc.contributor", "parsely-author",
+    "sailthru.author", "citation_author", "byl", "article:author_name", "og:author", "cxenseparse:author",
+)  # fmt: skip
+_PUBLISHED = (
+    "article:published_time", "og:published_time", "datepublished", "publishdate", "publish-date",
+    "publish_date", "pubdate", "parsely-pub-date", "sailthru.date", "citation_publication_date",
+    "citation_date", "dc.date.issued", "dcterms.issued", "dc.date.created", "dcterms.created", "dc.date",
+    "dcterms.date", "date", "article.published", "article:published", "publication_date", "originalpublicationdate",
+)  # fmt: skip
+_MODIFIED = (
+    "article:modified_time", "og:updated_time", "og:modified_time", "datemodified", "lastmod",
+    "last-modified", "dcterms.modified", "dc.date.modified", "article.updated", "revised",
+)  # fmt: skip
+_ARTICLE_WORDS = ("article", "posting", "report", "webpage", "product", "recipe", "videoobject")
+_MAX_NAME = 120
+_NOT_NAMES = {
+    "about", "sign", "log", "login", "written", "author", "authors", "view", "read", "posts", "share",
+}  # fmt: skip
+_STEPS_UP = 3
+_MAX_LINES = 60
+_MAX_LINE = 80
+_BY_WORDS = re.compile(r"^(?:written |posted |reviewed )?by:?\s+", re.IGNORECASE)
+_BY = re.compile(r"(?:(?:written|posted|started) )?by:?(?:\s+(.*))?$", re.IGNORECASE)
+# Two to four words that begin with a capital, or one handle.
+_LIKE_NAME = re.compile(r"[^\W\d_a-z][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){1,3}|[\w.-]{3,24}")
+
+
+class Byline:
+    """Who and when, of one page: from what it declares, then from what it shows.
+
+    `folded` has the page's meta tags by their names in lower case; `nodes` its JSON-LD.
+    """
+
+    def __init__(
+        self, tree: turbohtml.Document, folded: Mapping[str, str], nodes: list[jsonld.Node]
+    ) -> None:
+        self._tree = tree
+        self._folded = folded
+        # What the page is about comes first: an article before the web page, others last.
+        self._nodes = sorted(nodes, key=_rank) if len(nodes) > 1 else nodes
+
+    @cached_property
+    def published(self) -> str | None:
+        """When the page says it was first published; its URL is not asked."""
+        return (
+            _from_meta(self._folded, _PUBLISHED)
+            or _from_nodes(self._nodes, "datePublished")
+            or _from_times(self._tree)
+            or _from_nodes(self._nodes, "dateCreated")
+            or _from_nodes(self._nodes, "uploadDate")
+            or _from_lines(self._lines)
+        )
+
+    @property
+    def modified(self) -> str | None:
+        """When the page says it was last changed."""
+        return _from_meta(self._folded, _MODIFIED) or _from_nodes(self._nodes, "dateModified")
+
+    @property
+    def author(self) -> str | None:
+        """Who the page says wrote it."""
+        candidates = chain(self._declared_authors(), self._shown_authors())
+        return next((name for text in candidates if (name := _person(text))), None)
+
+    def _declared_authors(self) -> Iterator[str]:
+        yield from (self._folded[name] for name in _AUTHOR if name in self._folded)
+        yield from _authors_of(self._nodes)
+        yield from _labelled(self._folded)
+        yield from _marked_names(self._tree)
+
+    def _shown_authors(self) -> Iterator[str]:
+        yield from _written_by(self._lines)
+        # A name in a class is a guess; on a page without a date it is mostly a wrong one.
+        if self.published:
+            yield from _classed_names(self._tree)
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return headline_lines(self._tree)
+
+
+def _rank(node: jsonld.Node) -> int:
+    types = " ".join(jsonld.types_of(node)).lower()
+    return next((n for n, word in enumerate(_ARTICLE_WORDS) if word in types), len(_ARTICLE_WORDS))
+
+
+def _from_meta(folded: Mapping[str, str], names: Iterable[str]) -> str | None:
+    dates = (iso_date(folded[name]) for name in names if name in folded)
+    return next(filter(None, dates), None)
+
+
+def _from_nodes(nodes: list[jsonld.Node], name: str) -> str | None:
+    dates = (iso_date(value) for node in nodes if isinstance(value := node.get(name), str))
+    return next(filter(None, dates), None)
+
+
+def headline_lines(tree: turbohtml.Document) -> list[str]:
+    """The short texts around the headline, where people put the byline."""
+    headline = tree.find("h1")
+    around = headline
+    for _ in range(_STEPS_UP):
+        parent = around.parent if around else None
+        if isinstance(parent, turbohtml.Element) and parent.tag not in ("body", "html"):
+            around = parent
+    if headline is None or around is None:
+        return []
+    title = squeezed(headline.text)
+    lines = (squeezed(line) for line in islice(around.stripped_strings, _MAX_LINES))
+    return [line for line in lines if len(line) <= _MAX_LINE and line not in title]
+
+
+def _from_lines(lines: list[str]) -> str | None:
+    return next((found for line in lines if (found := iso_date(line))), None)
+
+
+def _from_times(tree: turbohtml.Document) -> str | None:
+    """The date of a time element: marked as the publication's, in the content, any."""
+    times = tree.find_all("time")[:50]
+    marked = (t for t in times if _is_publication(t))
+    placed = (t for t in times if t.closest("article, main, header"))
+    for time in chain(marked, placed, times):
+        if found := iso_date(time.attr("datetime") or time.text):
+            return found
+    return None
+
+
+def _is_publication(time: turbohtml.Element) -> bool:
+    names = (time.attr("itemprop") or "", time.attr("class") or "")
+    return "pubdate" in time.attrs or any("publish" in name.lower() for name in names)
+
+
+def _authors_of(nodes: list[jsonld.Node]) -> Iterator[str]:
+    by_id = {node["@id"]: node for node in nodes if isinstance(node.get("@id"), str)}
+    for node in nodes:
+        authors = node.get("author")
+        names = [
+            name
+            for author in (authors if isinstance(authors, list) else [authors])
+            if (name := _name_of(author, by_id))
+        ]
+        if names:
+            yield ", ".join(dict.fromkeys(names))
+
+
+def _name_of(author: object, by_id: Mapping[object, jsonld.Node]) -> str | None:
+    if isinstance(author, dict):
+        name = author.get("name")
+        if name is None:
+            name = by_id.get(author.get("@id"), {}).get("name")
+        author = name[0] if isinstance(name, list) and name else name
+    return squeezed(author) if isinstance(author, str) else None
+
+
+def _labelled(folded: Mapping[str, str]) -> Iterator[str]:
+    """Twitter cards carry label and value in a pair of tags."""
+    for number in "12":
+        if folded.get(f"twitter:label{number}", "").lower() in ("written by", "author", "by"):
+            yield folded.get(f"twitter:data{number}", "")
+
+
+def _marked_names(tree: turbohtml.Document) -> Iterator[str]:
+    marked = tree.select("[itemprop~=author], [rel~=author]")[:3]
+    for element in marked:
+        named = element.select_one("[itemprop~=name]") or element
+        yield named.attr("content") or named.text
+
+
+def _written_by(lines: list[str]) -> Iterator[str]:
+    for line, following in pairwise([*lines, ""]):
+        if match := _BY.match(line):
+            name = match.group(1) or following
+            if _LIKE_NAME.fullmatch(name):
+                yield name
+
+
+def _classed_names(tree: turbohtml.Document) -> Iterator[str]:
+    for element in tree.select("[class*=author], [class*=byline], a.username")[:12]:
+        name = _BY_WORDS.sub("", squeezed(element.text[:_MAX_LINE]))
+        if _LIKE_NAME.fullmatch(name):
+            yield name
+
+
+def _person(text: str) -> str | None:
+    """A name, or None for what stands in its place: an address, a handle, a whole sentence."""
+    name = squeezed(text)
+    if name[:3].lower() == "by ":
+        name = name[3:]
+    wrong = (
+        not _NOT_NAMES.isdisjoint(name.lower().split())
+        or not name
+        or len(name) > _MAX_NAME
+        or "://" in name
+        or name.startswith(("@", "/"))
+        or "{" in name
+    )
+    return None if wrong else name
+
+
+def squeezed(text: str) -> str:
+    """A text on one line, with single spaces."""
+    return " ".join(text.split())

@@ -1,0 +1,96 @@
+"""Bytes to text, as browsers do it, except that a declaration which is plainly wrong is not obeyed.
+
+Text that is valid UTF-8 is UTF-8 whatever the page says. Otherwise the byte-order mark, the HTTP
+header and the meta tag are believed in this order, unless what they give is full of holes; then
+the bytes themselves are asked.
+"""
+
+import codecs
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from turbohtml.detect import detect
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_HEADER: Final = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_META: Final = re.compile(
+    rb"<(?:meta[^>]{0,500}?charset|\?xml[^>]{0,200}?encoding)\s*=\s*[\"']?\s*([\w.:-]+)",
+    re.IGNORECASE,
+)
+_META_WITHIN: Final = 4096
+_SAMPLE: Final = 200_000
+_HOLE: Final = "\ufffd"
+_TOLERATED_HOLES: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    text: str
+    encoding: str
+    doubtful: bool = False
+    """True when the declared encoding did not fit and another was guessed."""
+
+
+def decode(body: bytes, content_type: str | None) -> Decoded:
+    for mark, encoding in _MARKS:
+        if body.startswith(mark):
+            return Decoded(body[len(mark) :].decode(encoding, "replace"), encoding)
+    declared = _declared(body, content_type)
+    if not (declared or "").startswith("iso-2022"):
+        try:
+            return Decoded(_without_nulls(body).decode("utf-8"), "utf-8")
+        except UnicodeDecodeError:
+            pass
+    if declared:
+        text = _decoded_as(declared, body)
+        if text is not None and _holes(text, body) <= _TOLERATED_HOLES:
+            return Decoded(text, declared)
+    return _guess(body, doubtful=declared is not None)
+
+
+def _declared(body: bytes, content_type: str | None) -> str | None:
+    header = _HEADER.search(content_type or "")
+    if header:
+        return header[1].lower()
+    meta = _META.search(body, 0, _META_WITHIN)
+    return meta[1].decode("ascii").lower() if meta else None
+
+
+def _without_nulls(body: bytes) -> bytes:
+    """UTF-16 without a mark is mostly ASCII with a null beside each letter; anything else keeps them."""
+    head = body[:1000]
+    return b"\xff" if len(head) > 1 and head.count(0) * 3 > len(head) else body
+
+
+def _decoded_as(encoding: str, body: bytes) -> str | None:
+    try:
+        return codecs.decode(body, f"whatwg-{encoding}")
+    except LookupError:
+        return None
+
+
+def _holes(text: str, body: bytes) -> float:
+    """Share of the characters beyond ASCII that could not be decoded."""
+    missing = text.count(_HOLE)
+    if not missing:
+        return 0.0
+    beyond = sum(byte > 0x7F for byte in body[:_SAMPLE]) or 1  # noqa: PLR2004
+    return missing / beyond
+
+
+def _guess(body: bytes, *, doubtful: bool) -> Decoded:
+    head = body[:1000]
+    if len(head) > 1 and head.count(0) * 3 > len(head):
+        little = head[1::2].count(0) >= head[::2].count(0)
+        encoding = "utf-16-le" if little else "utf-16-be"
+        return Decoded(body.decode(encoding, "replace"), encoding, doubtful)
+    # The detector believes a meta tag; this one has just been found wrong.
+    match = detect(re.sub(rb"(?i)charset|encoding", b"-", body[:_SAMPLE]))
+    encoding = (match.encoding or "windows-1252").lower()
+    text = _decoded_as(encoding, body)
+    return Decoded(text if text is not None else body.decode("latin-1"), encoding, doubtful)

@@ -1,0 +1,47 @@
+"""Code blocks: the language that highlighters hide in class names, without line numbers."""
+
+import re
+from typing import Final
+
+import turbohtml
+
+_GUTTERS: Final = ".gutter,.linenos,.lineno,.line-numbers-rows,.hljs-ln-numbers,.blob-num"
+_LANGUAGE: Final = re.compile(
+    r"(?:^|\s)(?:lang(?:uage)?|highlight(?:-source|-text)?|brush:?|sourceCode|hljs)[-: ]\s*"
+    r"([A-Za-z][\w+#.-]*)"
+)
+_NOT_LANGUAGES: Final = frozenset(
+    {"default", "none", "text", "plaintext", "notranslate", "highlight"}
+)
+_STEPS_UP: Final = 3
+
+
+def mark_code(body: turbohtml.Element) -> None:
+    """Give every code block a `code` element that names its language."""
+    blocks = body.find_all("pre")
+    if not blocks:
+        return
+    for gutter in body.select(_GUTTERS):
+        gutter.decompose()
+    for block in blocks:
+        language = _language_of(block)
+        if language is None:
+            continue
+        code = block.find("code") or block.wrap_children(turbohtml.Element("code"))
+        code.attrs["class"] = f"language-{language}"
+
+
+def _language_of(block: turbohtml.Element) -> str | None:
+    code = block.find("code")
+    around: list[turbohtml.Element] = [code, block] if code else [block]
+    for _ in range(_STEPS_UP):
+        parent = around[-1].parent
+        if isinstance(parent, turbohtml.Element):
+            around.append(parent)
+    for element in around:
+        named = element.attr("data-lang") or element.attr("data-language")
+        match = _LANGUAGE.search(element.attr("class") or "")
+        language = (named or (match[1] if match else "")).strip().lower()
+        if language and language not in _NOT_LANGUAGES and " " not in language:
+            return language
+    return None

@@ -1,0 +1,86 @@
+"""What a page does not show: by attribute, by inline style, by a plain rule in a <style>."""
+
+import re
+
+import turbohtml
+
+_BY_ATTRIBUTE = "[hidden], [aria-hidden=true], [style*=none], [style*=hidden], template"
+# A search for the plain word costs a tenth of an expression, and finds every spelling.
+_HIDING = (("none", "display"), ("hidden", "visibility"))
+_SIMPLE = re.compile(r"[a-z]*([.#])([A-Za-z_][A-Za-z0-9_-]*)")
+_MAX_CSS = 200_000
+_MAX_RULES = 200
+_MAX_RULE_LENGTH = 4_000
+_NAMES_A_LOOK = 100
+
+
+def hidden_roots(tree: turbohtml.Document) -> list[turbohtml.Element]:
+    """The elements that are hidden; whatever is inside them is hidden with them."""
+    roots = [element for element in tree.select(_BY_ATTRIBUTE) if _hides(element)]
+    classes, ids = _hiding_names(tree)
+    names = [f".{name}" for name in sorted(classes)] + [f"#{name}" for name in sorted(ids)]
+    for start in range(0, len(names), _NAMES_A_LOOK):
+        roots += tree.select(",".join(names[start : start + _NAMES_A_LOOK]))
+    return roots
+
+
+def _hides(element: turbohtml.Element) -> bool:
+    if element.tag in ("html", "body"):
+        # Pages that scripts reveal once they have loaded are not hidden from a reader.
+        return False
+    style = element.attr("style")
+    if style is None:
+        return True
+    attrs = element.attrs
+    return "hidden" in attrs or attrs.get("aria-hidden") == "true" or bool(_declarations(style))
+
+
+def _hiding_names(tree: turbohtml.Document) -> tuple[set[str], set[str]]:
+    """Classes and ids that a <style> hides outside any at-rule.
+
+    What is hidden for one medium (`@media print`) is not hidden from a reader.
+    """
+    names: dict[str, set[str]] = {".": set(), "#": set()}
+    budget = _MAX_CSS
+    for style in tree.find_all("style"):
+        if budget <= 0:
+            break
+        css = style.text[:budget]
+        budget -= len(css)
+        if not style.attr("media"):
+            for kind, name in _hidden_by(css):
+                names[kind].add(name)
+    return names["."], names["#"]
+
+
+def _declarations(css: str) -> list[int]:
+    """Where a style sheet or a style attribute says that something is not to be shown."""
+    found: list[int] = []
+    for value, name in _HIDING:
+        position = css.find(value)
+        while position >= 0 and len(found) < _MAX_RULES:
+            head = css[max(0, position - 20) : position].rstrip()
+            if head.endswith(":") and head[:-1].rstrip().lower().endswith(name):
+                found.append(position)
+            position = css.find(value, position + 1)
+    return sorted(found)
+
+
+def _hidden_by(css: str) -> list[tuple[str, str]]:
+    names: list[tuple[str, str]] = []
+    depth, counted = 0, 0
+    for position in _declarations(css):
+        start = css.rfind("{", max(position - _MAX_RULE_LENGTH, counted), position)
+        if start < 0:
+            continue
+        depth += css.count("{", counted, start) - css.count("}", counted, start)
+        counted = start
+        if depth == 0:
+            names += _simple_selectors(css[max(0, start - _MAX_RULE_LENGTH) : start])
+    return names
+
+
+def _simple_selectors(before: str) -> list[tuple[str, str]]:
+    end = max(before.rfind(mark) for mark in "{};/")
+    found = (_SIMPLE.fullmatch(part.strip()) for part in before[end + 1 :].split(","))
+    return [(match.group(1), match.group(2)) for match in found if match]

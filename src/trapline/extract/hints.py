@@ -1,0 +1,100 @@
+"""What a page says of its own type: in its URL, its Open Graph type and its schema.org types."""
+
+import re
+from typing import Final
+from urllib.parse import urlsplit
+
+import numpy as np
+import turbohtml
+
+from trapline.extract.outline import Floats
+
+_URL_HINTS: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"/(products?|p|dp|item|itm|prod|ip)/|\.p$|/p-|-p-\d",
+        r"/(collections?|categor(y|ies)|c|shop|store|browse|catalog)(/|$|\?)",
+        r"forum|thread|topic|/t/|questions?/|viewtopic|discussion|community|/r/|comments/",
+        r"\bdocs?\b|documentation|reference|manual|/api|guide|/learn|wiki|tutorial|readthedocs",
+        r"/blog|/news|/articles?|/posts?/|/story|/20\d\d/|magazine",
+        r"/(services?|solutions?|features?|pricing|about|platform|software|product)s?/?$|/services?/",
+        r"/(jobs?|search|list|best|top|events?|directory|tag|topics|listing|archive|recipes)\b|\?",
+    )
+)
+_OPEN_GRAPH: Final = ("article", "product", "website", "profile", "video")
+_SCHEMA: Final = re.compile(r'"@type"\s*:\s*\[?\s*"(?:https?://schema\.org/)?(\w+)"')
+_SCHEMA_GROUPS: Final = (
+    frozenset({"Article", "NewsArticle", "BlogPosting", "ReportageNewsArticle", "Report"}),
+    frozenset({"Product", "ProductGroup", "Offer", "IndividualProduct"}),
+    frozenset({"ItemList", "CollectionPage", "OfferCatalog", "SearchResultsPage"}),
+    frozenset({"DiscussionForumPosting", "QAPage", "Question", "Answer", "Comment"}),
+    frozenset({"FAQPage"}),
+    frozenset({"LocalBusiness", "Service", "ProfessionalService", "SoftwareApplication"}),
+    frozenset({"TechArticle", "APIReference", "HowTo"}),
+    frozenset({"Recipe"}),
+    frozenset({"Review", "AggregateRating"}),
+    frozenset({"BreadcrumbList"}),
+    frozenset({"Event", "JobPosting", "VideoObject"}),
+)
+_MICRODATA: Final = "[itemtype]"
+_GENERATORS: Final = re.compile(
+    r"(discourse|phpbb|xenforo|vbulletin|smf|flarum|vanilla|nodebb)|(shopify|woocommerce|magento)"
+    r"|(mediawiki|docusaurus|sphinx|mkdocs|gitbook|hugo|jekyll|antora|doxygen)"
+    r"|(wordpress|ghost|drupal)|(wix|squarespace|webflow|hubspot)",
+    re.IGNORECASE,
+)
+COUNT: Final = len(_URL_HINTS) + 2 + len(_OPEN_GRAPH) + len(_SCHEMA_GROUPS) + 5
+
+
+_DESCRIPTIONS: Final = 'meta[name="description"],meta[property="og:description"]'
+_LINKED_DATA: Final = 'script[type="application/ld+json"]'
+
+
+def read_echo(tree: turbohtml.Document) -> frozenset[str]:
+    """The words of the page's title and of its descriptions."""
+    title = tree.find("title")
+    words = title.text.split() if title else []
+    for tag in tree.select(_DESCRIPTIONS):
+        words += (tag.attr("content") or "").split()
+    return frozenset(words)
+
+
+def read_hints(tree: turbohtml.Document, url: str) -> Floats:
+    return np.array(
+        [*_from_url(url), *_from_open_graph(tree), *_from_schema(tree), *_from_generator(tree)],
+        dtype=np.float32,
+    )
+
+
+def _from_url(url: str) -> list[float]:
+    try:
+        parts = urlsplit(url.lower())
+    except ValueError:
+        parts = urlsplit("")
+    target = f"{parts.netloc}{parts.path}{'?' if parts.query else ''}"
+    flags = [float(bool(pattern.search(target))) for pattern in _URL_HINTS]
+    return [*flags, float(parts.path.count("/")), float(parts.path in {"", "/"})]
+
+
+def _from_open_graph(tree: turbohtml.Document) -> list[float]:
+    tag = tree.select_one('meta[property="og:type"]')
+    kind = ((tag.attr("content") if tag else None) or "").lower()
+    return [float(name in kind) for name in _OPEN_GRAPH]
+
+
+def _from_schema(tree: turbohtml.Document) -> list[float]:
+    found: set[str] = set()
+    for script in tree.select(_LINKED_DATA):
+        found.update(_SCHEMA.findall(script.text))
+    for element in tree.select(_MICRODATA):
+        found.add((element.attr("itemtype") or "").rpartition("/")[2])
+    return [float(not found.isdisjoint(group)) for group in _SCHEMA_GROUPS]
+
+
+def _from_generator(tree: turbohtml.Document) -> list[float]:
+    flags = [0.0] * 5
+    for tag in tree.select('meta[name="generator"]'):
+        match = _GENERATORS.search(tag.attr("content") or "")
+        if match and match.lastindex:
+            flags[match.lastindex - 1] = 1.0
+    return flags

@@ -1,0 +1,107 @@
+"""The links of a page: where they lead, what they say, where they stand, whether they show."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import turbohtml
+
+from trapline.extract.hidden import hidden_roots
+from trapline.extract.outline import Ints, Outline, read_outline
+from trapline.extract.regions import landmarks
+from trapline.extract.resolve import Resolver
+from trapline.model import Link, Region
+
+MAX_LINKS = 50_000
+_MAX_TEXT = 500
+# Anchors can be nested by markup that is broken on purpose; the text of all of them together
+# would then grow with the square of the page.
+_TEXT_BUDGET = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """`on_page`: http(s) links, each URL once, in the order of the page. `other`: mailto: etc."""
+
+    on_page: tuple[Link, ...] = ()
+    other: tuple[str, ...] = ()
+
+
+def read_links(
+    tree: turbohtml.Document, resolver: Resolver, outline: Outline | None = None
+) -> Links:
+    """Read every link of a page once. `outline` is the tree's, if it is already read."""
+    outline = outline or read_outline(tree)
+    rows = np.sort(np.concatenate((outline.rows_of("a"), outline.rows_of("area"))))[:MAX_LINKS]
+    hidden = _hidden(tree, outline, rows)
+    placed = _placed(tree, outline, rows)
+    found: dict[str, Link] = {}
+    other: dict[str, None] = {}
+    budget = _TEXT_BUDGET
+    for place, row in enumerate(rows.tolist()):
+        anchor = outline.nodes[row]
+        href = anchor.attr("href")
+        if not href:
+            continue
+        url = resolver.absolute(href)
+        if url is None:
+            _keep_other(other, href)
+            continue
+        known = found.get(url)
+        if known and known.text and not known.hidden:
+            continue
+        text = _text_of(anchor) if budget > 0 else ""
+        budget -= len(text) + 1
+        rel = anchor.attr("rel")
+        rels = tuple(rel.lower().split()) if rel else ()
+        link = Link(url, text[:_MAX_TEXT], rels, placed[place], hidden[place])
+        found[url] = _better(known, link) if known else link
+    return Links(tuple(found.values()), tuple(other))
+
+
+def _hidden(tree: turbohtml.Document, outline: Outline, rows: Ints) -> list[bool]:
+    roots = outline.found(hidden_roots(tree)) if len(rows) else rows
+    found: list[bool] = (outline.enclosing(roots, rows) > 0).tolist()
+    return found
+
+
+def _placed(tree: turbohtml.Document, outline: Outline, rows: Ints) -> list[Region]:
+    regions = [Region.BODY] * len(rows)
+    covered = -1
+    for landmark, region in landmarks(tree) if len(rows) else ():
+        row = outline.rows.get(landmark, 0)
+        if row <= covered:
+            continue
+        covered = int(outline.last[row])
+        first, past = np.searchsorted(rows, (row, covered + 1)).tolist()
+        regions[first:past] = [region] * (past - first)
+    return regions
+
+
+def children_of(links: Iterable[Link], page: str) -> tuple[str, ...]:
+    """The links that lead below a page: same origin, and a path under the page's own."""
+    stem = page.partition("#")[0].partition("?")[0].rstrip("/") + "/"
+    return tuple(
+        link.url for link in links if len(link.url) > len(stem) and link.url.startswith(stem)
+    )
+
+
+def _better(known: Link, other: Link) -> Link:
+    """One of two links to the same URL: the shown one, with a text if either has one."""
+    chosen = other if known.hidden and not other.hidden else known
+    return chosen if chosen.text else replace(chosen, text=known.text or other.text)
+
+
+def _keep_other(other: dict[str, None], href: str) -> None:
+    href = href.strip()
+    scheme, colon, _ = href.partition(":")
+    if colon and scheme.lower() in ("mailto", "tel", "sms", "ftp", "magnet"):
+        other[href] = None
+
+
+def _text_of(anchor: turbohtml.Element) -> str:
+    if words := anchor.text.split():
+        return " ".join(words)
+    image = anchor.find("img", alt=True)
+    label = anchor.attr("aria-label") or (image and image.attr("alt")) or anchor.attr("title") or ""
+    return " ".join(label.split())

@@ -1,0 +1,135 @@
+"""Markdown of a pruned tree: the parser's renderer, with links, images and the rest made ours."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+import turbohtml
+
+from trapline.extract.code import mark_code
+from trapline.extract.footnotes import NOTE, REFERENCE, mark_footnotes, write_note, write_reference
+from trapline.extract.formulas import FORMULA, mark_formulas, write_formula
+from trapline.extract.tables import arrange_tables
+
+Absolute = Callable[[str], str | None]
+
+_ANCHOR_MARKS: Final = frozenset({"#", "¶", "§", "🔗", "\\#", "anchor", "permalink", "link"})
+_LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-srcset", "srcset")
+_PIXEL: Final = frozenset({"0", "1", "2", "0px", "1px", "2px"})
+_INVISIBLE: Final = "\u200b\u2060\ufeff\u00ad"
+_LINE_MARK: Final = re.compile(r"#{1,6} |[-*+] |\d+[.)] |> ")
+_MAX_ALT: Final = 500
+
+
+def render(body: turbohtml.Element, absolute: Absolute, *, drop_data_images: bool = True) -> str:
+    """The same tree gives the same text. The tree is changed."""
+    mark_code(body)
+    mark_formulas(body)
+    mark_footnotes(body)
+    arrange_tables(body)
+    options = turbohtml.Markdown(
+        tables=turbohtml.Markdown.Tables(cell_blocks="text"),
+        converters={
+            "a": _Links(absolute),
+            "img": _Images(absolute, drop_data=drop_data_images),
+            "dd": _write_definition,
+            "summary": _write_summary,
+            FORMULA: write_formula,
+            NOTE: write_note,
+            REFERENCE: write_reference,
+        },
+    )
+    return _tidy(body.to_markdown(options))
+
+
+def _tidy(text: str) -> str:
+    if not text.isascii():
+        for char in _INVISIBLE:
+            if char in text:
+                text = text.replace(char, "")
+    if " \n" in text:
+        # Two spaces before a line's end are a break; any other number is an accident.
+        text = text.replace("  \n", "\x00").replace(" \n", "\n").replace("\x00", "  \n")
+        text = text.replace("\n  \n", "\n\n")
+    while "\n\n\n" in text:
+        text = text.replace("\n\n\n", "\n\n")
+    text = text.strip("\n ")
+    return text + "\n" if text else ""
+
+
+class _Links:
+    """Links with an absolute target and a text; others keep their text alone."""
+
+    def __init__(self, absolute: Absolute) -> None:
+        self._absolute = absolute
+
+    def __call__(self, element: turbohtml.Element, rendered: str) -> str:
+        text = rendered.strip()
+        if not text:
+            return " " if rendered else ""
+        href = element.attr("href")
+        if not href or (href.startswith("#") and text.lower() in _ANCHOR_MARKS):
+            return "" if href else rendered
+        target = self._absolute(href)
+        if target is None:
+            return rendered
+        lead = rendered[: len(rendered) - len(rendered.lstrip())]
+        trail = rendered[len(rendered.rstrip()) :]
+        first, newline, rest = text.partition("\n")
+        return f"{lead}{_linked(first, target)}{newline}{rest}{trail}"
+
+
+def _linked(line: str, target: str) -> str:
+    """The line as a link; a heading's or a list item's mark stays outside."""
+    mark = _LINE_MARK.match(line)
+    prefix = mark[0] if mark else ""
+    text = line[len(prefix) :].replace("\\|", "|")
+    if not text or text.startswith("["):
+        return line
+    return f"{prefix}[{text}]({_target(target)})"
+
+
+def _target(url: str) -> str:
+    """A URL that ends where it should between parentheses."""
+    if " " in url or "(" in url or ")" in url:
+        return url.replace(" ", "%20").replace("(", "%28").replace(")", "%29")
+    return url
+
+
+class _Images:
+    def __init__(self, absolute: Absolute, *, drop_data: bool) -> None:
+        self._absolute = absolute
+        self._drop_data = drop_data
+
+    def __call__(self, element: turbohtml.Element, rendered: str) -> str:
+        del rendered
+        if element.attr("width") in _PIXEL or element.attr("height") in _PIXEL:
+            return ""
+        source = self._source(element)
+        if source is None:
+            return ""
+        alt = " ".join((element.attr("alt") or "").split())[:_MAX_ALT]
+        alt = alt.replace("[", "\\[").replace("]", "\\]")
+        return f"![{alt}]({_target(source)})"
+
+    def _source(self, element: turbohtml.Element) -> str | None:
+        source = (element.attr("src") or "").strip()
+        if source.startswith("data:") or not source:
+            lazy = (element.attr(name) for name in _LAZY)
+            found = next((value for value in lazy if value and not value.startswith("data:")), None)
+            if found is None:
+                return source if source and not self._drop_data else None
+            source = found.split(",")[0].split()[0] if found.strip(" ,") else ""
+        return self._absolute(source) if source else None
+
+
+def _write_definition(element: turbohtml.Element, rendered: str) -> str:
+    del element
+    text = rendered.strip()
+    return ": " + text.replace("\n", "\n  ") if text else ""
+
+
+def _write_summary(element: turbohtml.Element, rendered: str) -> str:
+    del element
+    text = rendered.strip()
+    return f"**{text}**" if text and "\n" not in text and "*" not in text else rendered

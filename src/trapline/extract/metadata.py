@@ -1,0 +1,203 @@
+"""What a page says about itself: meta and link tags, JSON-LD, time elements, its URL."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import turbohtml
+
+from trapline.extract import jsonld
+from trapline.extract.byline import Byline, squeezed
+from trapline.extract.dates import date_in_url
+from trapline.extract.language import declared_language, detected_language
+from trapline.extract.resolve import Resolver
+from trapline.model import Metadata
+
+Declared = dict[str, str | tuple[str, ...]]
+
+# The names that Firecrawl's clients know, beside the tag's own name.
+_FIRECRAWL_NAMES = {
+    "og:title": "ogTitle",
+    "og:description": "ogDescription",
+    "og:url": "ogUrl",
+    "og:image": "ogImage",
+    "og:audio": "ogAudio",
+    "og:determiner": "ogDeterminer",
+    "og:locale": "ogLocale",
+    "og:locale:alternate": "ogLocaleAlternate",
+    "og:site_name": "ogSiteName",
+    "og:video": "ogVideo",
+    "article:section": "articleSection",
+    "article:tag": "articleTag",
+    "article:published_time": "publishedTime",
+    "article:modified_time": "modifiedTime",
+    "dc.date": "dcDate",
+    "dc.date.created": "dcDateCreated",
+    "dc.description": "dcDescription",
+    "dc.subject": "dcSubject",
+    "dc.type": "dcType",
+    "dcterms.audience": "dcTermsAudience",
+    "dcterms.created": "dcTermsCreated",
+    "dcterms.keywords": "dcTermsKeywords",
+    "dcterms.subject": "dcTermsSubject",
+    "dcterms.type": "dcTermsType",
+}
+_LISTS = ("ogLocaleAlternate",)
+_FEED_TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+json")
+_WORDS_A_MINUTE = 220
+_MAX_VALUE = 10_000
+_MAX_TAGS = 2_000
+_MAX_REPEATED = 100
+_DENSE = re.compile("[\u3040-\u9fff]+")
+
+
+def read_metadata(
+    tree: turbohtml.Document, resolver: Resolver, nodes: list[jsonld.Node] | None = None
+) -> Metadata:
+    """Everything that the page declares. `nodes` is its JSON-LD, if it is already read."""
+    declared = _declared(tree)
+    folded = _folded(declared)
+    byline = Byline(tree, folded, jsonld.read_nodes(tree) if nodes is None else nodes)
+    root = tree.root
+    links = [(_rel(link), link) for link in tree.find_all("link")]
+    return Metadata(
+        title=_title(tree, folded),
+        description=_first(
+            folded, ("description", "og:description", "twitter:description", "dc.description")
+        ),
+        language=declared_language(
+            root.attr("lang") or root.attr("xml:lang") if root else None,
+            _first(folded, ("content-language", "language", "dc.language", "og:locale")),
+        ),
+        author=byline.author,
+        published=byline.published or date_in_url(resolver.page),
+        modified=byline.modified,
+        canonical=resolver.first(link.attr("href") for rel, link in links if "canonical" in rel),
+        site_name=_first(
+            folded, ("og:site_name", "application-name", "apple-mobile-web-app-title")
+        ),
+        favicon=_favicon(links, resolver),
+        robots=_first(folded, ("robots",)),
+        keywords=_keywords(_first(folded, ("keywords", "news_keywords"))),
+        feeds=_feeds(links, resolver),
+        alternates=_alternates(links, resolver),
+        declared=declared,
+    )
+
+
+def describe_text(metadata: Metadata, text: str) -> Metadata:
+    """Add what only the main text tells: its length, and its language if none is declared."""
+    words = count_words(text)
+    return replace(
+        metadata,
+        language=metadata.language or detected_language(text),
+        words=words,
+        reading_minutes=-(-words // _WORDS_A_MINUTE),
+    )
+
+
+def count_words(text: str) -> int:
+    """Words of a text; in scripts without spaces two characters count as one word."""
+    count = len(text.split())
+    if text.isascii() or not _DENSE.search(text):
+        return count
+    return count + len("".join(_DENSE.findall(text))) // 2
+
+
+def robots_directives(robots: str | None) -> frozenset[str]:
+    """The directives of a robots meta tag, in lower case; `none` is noindex and nofollow."""
+    found = {part.strip().lower() for part in (robots or "").split(",")} - {""}
+    return frozenset(found | {"noindex", "nofollow"} if "none" in found else found)
+
+
+def _declared(tree: turbohtml.Document) -> Declared:
+    """Every meta tag under its own name, and under Firecrawl's name if it has one."""
+    found: Declared = {}
+    for meta in tree.find_all("meta")[:_MAX_TAGS]:
+        content = meta.attr("content")
+        name = (
+            meta.attr("name")
+            or meta.attr("property")
+            or meta.attr("itemprop")
+            or meta.attr("http-equiv")
+        )
+        if name and content is not None:
+            _add(found, name.strip(), content.strip()[:_MAX_VALUE])
+        elif charset := meta.attr("charset"):
+            found.setdefault("charset", charset)
+    return found
+
+
+def _add(found: Declared, name: str, content: str) -> None:
+    known = found.get(name)
+    if known is None:
+        found[name] = content
+    elif isinstance(known, str):
+        found[name] = (known, content) if content != known else known
+    elif len(known) < _MAX_REPEATED and content not in known:
+        found[name] = (*known, content)
+    key = _FIRECRAWL_NAMES.get(name.lower())
+    if key in _LISTS and key:
+        found[key] = (*found.get(key, ()), content)[:_MAX_REPEATED]
+    elif key and content:
+        found.setdefault(key, content)
+
+
+def _folded(declared: Declared) -> dict[str, str]:
+    """The first value of each tag, by its name in lower case."""
+    folded: dict[str, str] = {}
+    for name, value in declared.items():
+        first = value if isinstance(value, str) else next(filter(None, value), "")
+        if first:
+            folded.setdefault(name.lower(), first)
+    return folded
+
+
+def _first(folded: Mapping[str, str], names: Iterable[str]) -> str | None:
+    return next((folded[name] for name in names if name in folded), None)
+
+
+def _title(tree: turbohtml.Document, folded: Mapping[str, str]) -> str | None:
+    # A <title> inside an inline SVG names a drawing, not the page.
+    for title in tree.find_all("title"):
+        if title.namespace is turbohtml.Namespace.HTML and (text := squeezed(title.text)):
+            return text
+    declared = _first(folded, ("og:title", "twitter:title", "dc.title", "dcterms.title", "title"))
+    heading = None if declared else tree.find("h1")
+    return declared or (squeezed(heading.text) or None if heading else None)
+
+
+def _rel(link: turbohtml.Element) -> list[str]:
+    return (link.attr("rel") or "").lower().split()
+
+
+def _favicon(links: list[tuple[list[str], turbohtml.Element]], resolver: Resolver) -> str | None:
+    for wanted in ("icon", "apple-touch-icon", "apple-touch-icon-precomposed"):
+        if url := resolver.first(link.attr("href") for rel, link in links if wanted in rel):
+            return url
+    return None
+
+
+def _feeds(links: list[tuple[list[str], turbohtml.Element]], resolver: Resolver) -> tuple[str, ...]:
+    found = (
+        resolver.absolute(link.attr("href") or "")
+        for rel, link in links
+        if "alternate" in rel and (link.attr("type") or "").strip().lower() in _FEED_TYPES
+    )
+    return tuple(dict.fromkeys(url for url in found if url))
+
+
+def _alternates(
+    links: list[tuple[list[str], turbohtml.Element]], resolver: Resolver
+) -> tuple[tuple[str, str], ...]:
+    found = (
+        (language.strip(), resolver.absolute(link.attr("href") or ""))
+        for rel, link in links
+        if "alternate" in rel and (language := link.attr("hreflang"))
+    )
+    return tuple(dict.fromkeys((language, url) for language, url in found if url))
+
+
+def _keywords(text: str | None) -> tuple[str, ...]:
+    parts = (squeezed(part) for part in (text or "").replace(";", ",").split(","))
+    return tuple(dict.fromkeys(part for part in parts if part))

@@ -1,0 +1,170 @@
+"""The order of an extraction: decode, parse once, describe, choose the main content, render.
+
+Modules that describe a page (`metadata`, `links`, `structured`, …) take the parsed
+`turbohtml.Document` and the page's URL and return frozen dataclasses. They run before the tree is
+pruned to its main content. Files that are not HTML go to `documents`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import turbohtml
+
+from trapline.extract import jsonld, markdown
+from trapline.extract.branding import read_branding
+from trapline.extract.charset import Decoded, decode
+from trapline.extract.cleaning import clean_html
+from trapline.extract.documents import Kind, Limits, kind_of, read_document
+from trapline.extract.fallback import fallback_text
+from trapline.extract.images import read_images
+from trapline.extract.links import read_links
+from trapline.extract.metadata import describe_text, read_metadata
+from trapline.extract.outline import Flags, Outline, read_outline
+from trapline.extract.pruning import prune
+from trapline.extract.reading import Reading, read_page
+from trapline.extract.resolve import Resolver
+from trapline.extract.scorer import Scorer, shipped_scorer
+from trapline.extract.selection import choose, chosen_text
+from trapline.extract.structured import read_structured
+from trapline.extract.summary import summarise
+from trapline.extract.targets import Targets
+from trapline.model import Document, ExtractOptions, Format, Metadata, PageType
+
+_DEFAULTS: Final = ExtractOptions()
+_DOUBTED_CHARSET: Final = "The declared character set does not fit the page; {} was assumed."
+_CUT: Final = "The page is too large; only its first part was read."
+_UNSURE: Final = "No main content was found with confidence; the likeliest part is returned."
+_UNSURE_BELOW: Final = 0.25
+
+
+def extract(
+    body: bytes,
+    content_type: str | None,
+    url: str,
+    options: ExtractOptions = _DEFAULTS,
+) -> Document:
+    """Make a Document of a body. Pure: the same bytes give the same Document.
+
+    Raises VisitFailed for a file that cannot be read; HTML always gives a Document.
+    """
+    kind = kind_of(body, content_type, url)
+    if kind in (Kind.HTML, Kind.EMPTY):
+        return extract_html(decode(body, content_type), content_type, url, options)
+    limits = Limits(pages=options.max_pages) if options.max_pages else Limits()
+    return read_document(body, content_type, url, kind=kind, limits=limits)
+
+
+def extract_html(
+    decoded: Decoded,
+    content_type: str | None,
+    url: str,
+    options: ExtractOptions = _DEFAULTS,
+    scorer: Scorer | None = None,
+) -> Document:
+    """As `extract`, for text that is known to be HTML, and with a model of one's own."""
+    tree = turbohtml.parse(decoded.text, positions=False, allow_declarative_shadow_roots=False)
+    resolver = Resolver(tree, url)
+    formats = options.formats
+    nodes = jsonld.read_nodes(tree)
+    metadata = read_metadata(tree, resolver, nodes)
+    outline = read_outline(tree)
+    links = read_links(tree, resolver, outline).on_page if Format.LINKS in formats else ()
+    images = read_images(tree, resolver) if Format.IMAGES in formats else ()
+    structured = (
+        read_structured(tree, url, nodes).as_json() if Format.STRUCTURED in formats else None
+    )
+    branding = read_branding(tree, resolver, metadata) if Format.BRANDING in formats else None
+    content = _Contents(options, scorer or shipped_scorer()).read(tree, outline, metadata, resolver)
+    metadata = describe_text(metadata, content.text)
+    doubt = _DOUBTED_CHARSET.format(decoded.encoding) if decoded.doubtful else None
+    return Document(
+        url=url,
+        content_type=content_type,
+        page_type=content.page_type,
+        text=content.text,
+        markdown=content.markdown,
+        html=content.html,
+        raw_html=decoded.text if Format.RAW_HTML in formats else None,
+        metadata=metadata,
+        links=links,
+        images=images,
+        language=metadata.language,
+        structured=structured,
+        branding=branding,
+        summary=_summary(content.text, metadata) if Format.SUMMARY in formats else None,
+        warning=_sentences((content.warning, doubt)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    page_type: PageType
+    text: str
+    markdown: str
+    html: str | None
+    warning: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """Reads the content of pages, as asked for."""
+
+    options: ExtractOptions
+    scorer: Scorer
+
+    def read(
+        self,
+        tree: turbohtml.Document,
+        outline: Outline,
+        metadata: Metadata,
+        resolver: Resolver,
+    ) -> Content:
+        """The tree is pruned to what is returned."""
+        for selector in self.options.exclude_tags:
+            tree.remove(selector)
+        if self.options.exclude_tags:
+            outline = read_outline(tree)
+        reading = read_page(tree, outline, resolver.page)
+        chosen, doubt = self._chosen(reading, tree)
+        text = chosen_text(chosen, reading.blocks)
+        page_type = self.scorer.page_type(reading)
+        warnings = [doubt, _CUT if outline.cut else None]
+        if not text:
+            text, missing = fallback_text(tree, metadata)
+            return Content(page_type, text, text, None, _sentences([missing, *warnings]))
+        prune(outline, reading.blocks, chosen)
+        html, written = self._rendered(tree.find("body") or tree.root, resolver)
+        return Content(page_type, text, written, html, _sentences(warnings))
+
+    def _chosen(self, reading: Reading, tree: turbohtml.Document) -> tuple[Flags, str | None]:
+        blocks = reading.blocks
+        if self.options.include_tags:
+            wanted = [element for tag in self.options.include_tags for element in tree.select(tag)]
+            rows = reading.outline.found(wanted)
+            return reading.outline.enclosing(rows, blocks.first) > 0, None
+        if not self.options.only_main_content or not len(blocks):
+            return np.ones(len(blocks), dtype=np.bool_), None
+        scores = self.scorer.scores(reading)
+        unsure = float(scores.max()) < _UNSURE_BELOW
+        return choose(scores, blocks), _UNSURE if unsure else None
+
+    def _rendered(
+        self, body: turbohtml.Element | None, resolver: Resolver
+    ) -> tuple[str | None, str]:
+        if body is None:
+            return None, ""
+        html = clean_html(body, resolver) if Format.HTML in self.options.formats else None
+        if Format.MARKDOWN not in self.options.formats:
+            return html, ""
+        drop = self.options.remove_base64_images
+        return html, markdown.render(body, Targets(resolver), drop_data_images=drop)
+
+
+def _summary(text: str, metadata: Metadata) -> str:
+    return summarise(text, title=metadata.title)
+
+
+def _sentences(warnings: Iterable[str | None]) -> str | None:
+    return " ".join(filter(None, warnings)) or None

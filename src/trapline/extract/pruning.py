@@ -1,0 +1,58 @@
+"""Cuts a tree down to the chosen blocks, so that the parser's own renderers can write it.
+
+The tree is changed: whatever else is to be read of the page must be read before.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from trapline.extract.blocks import Blocks
+from trapline.extract.outline import OTHER_NODE, TEXT_NODE, Flags, Outline, tag_set
+
+# They have no text, and show something all the same.
+_MEDIA: Final = tag_set("img picture video audio iframe")
+# Empty ones hold their place: a break, a rule, a cell of a table.
+_KEPT_EMPTY: Final = tag_set("br hr wbr tr td th thead tbody tfoot img source")
+_FRAME: Final = tag_set("html body")
+_HALF: Final = 0.5
+
+
+def prune(outline: Outline, blocks: Blocks, chosen: Flags) -> None:
+    """Remove from the tree all but the chosen blocks and the pictures that stand among them."""
+    code, last = outline.code, outline.last
+    wanted = np.zeros(len(code), dtype=np.bool_)
+    wanted[blocks.piece_row[chosen[blocks.piece_block]]] = True
+    wanted |= _media_among(outline, blocks, chosen)
+    running = np.concatenate(([0], np.cumsum(wanted)))
+    needed = (running[last + 1] - running[:-1] > 0) | _FRAME[code]
+    needed[0] = True
+    blank = code == TEXT_NODE
+    blank[blocks.piece_row] = False
+    droppable = ~needed & ~_KEPT_EMPTY[code] & ~blank & (code != OTHER_NODE)
+    above = needed & (code != TEXT_NODE)
+    # An empty cell of a row that goes altogether goes with the row.
+    for row in np.flatnonzero(droppable & above[outline.parent]).tolist():
+        outline.nodes[row].decompose()
+
+
+def _media_among(outline: Outline, blocks: Blocks, chosen: Flags) -> Flags:
+    """Pictures between two chosen blocks, or beside one in an element that is mostly chosen."""
+    flags = _MEDIA[outline.code]
+    rows = np.flatnonzero(flags)
+    if not len(rows) or not len(blocks):
+        return np.zeros(len(flags), dtype=np.bool_)
+    bounded = np.concatenate(([False], chosen, [False]))
+    following = np.searchsorted(blocks.first, rows)
+    before, after = bounded[following], bounded[following + 1]
+    size = len(outline.code)
+    all_words = np.concatenate(([0], np.cumsum(np.bincount(blocks.first, blocks.words, size))))
+    kept = np.where(chosen, blocks.words, 0)
+    kept_words = np.concatenate(([0], np.cumsum(np.bincount(blocks.first, kept, size))))
+    total = all_words[outline.last + 1] - all_words[:-1]
+    holder = outline.nearest(total > 0)[rows]
+    part = (kept_words[outline.last[holder] + 1] - kept_words[holder]) / np.maximum(
+        total[holder], 1
+    )
+    flags[rows] = (before & after) | ((before | after) & (part > _HALF))
+    return flags

@@ -1,0 +1,93 @@
+"""A page as the model reads it: blocks with all that is known of them, before any is chosen."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import turbohtml
+
+from trapline.extract.blocks import Blocks, read_blocks
+from trapline.extract.features import (
+    STOPS,
+    Columns,
+    Layout,
+    Totals,
+    block_columns,
+    page_vector,
+    read_layout,
+    text_counts,
+)
+from trapline.extract.hints import read_echo, read_hints
+from trapline.extract.outline import Floats, Ints, Outline
+from trapline.extract.vocabulary import (
+    SHORT,
+    Names,
+    Sections,
+    Vocabulary,
+    name_columns,
+    read_names,
+    read_sections,
+    text_columns,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    outline: Outline
+    blocks: Blocks
+    layout: Layout
+    names: Names
+    sections: Sections
+    columns: Columns
+    page_names: list[str]
+    page: Floats
+
+    def matrix(self, vocabulary: Vocabulary) -> Floats:
+        """One row of features a block; those of the whole page are apart, in `page`."""
+        columns = {**self.columns, **self.word_columns(vocabulary)}
+        matrix = np.empty((len(self.blocks), len(columns)), dtype=np.float32)
+        for number, column in enumerate(columns.values()):
+            matrix[:, number] = column
+        return matrix
+
+    def word_columns(self, vocabulary: Vocabulary) -> Columns:
+        return {
+            **name_columns(
+                self.layout, self.names, vocabulary.names.summaries(self.names.distinct)
+            ),
+            **text_columns(
+                self._short_summaries(vocabulary),
+                vocabulary.headings.summaries(self.sections.headings),
+                self.sections,
+            ),
+        }
+
+    def _short_summaries(self, vocabulary: Vocabulary) -> Floats:
+        """Scores of the words of short blocks; long ones speak for themselves."""
+        short = np.flatnonzero(self.blocks.words <= SHORT)
+        scores = np.zeros((len(self.blocks), 3), dtype=np.float32)
+        texts = list(map(self.blocks.texts.__getitem__, short.tolist()))
+        scores[short] = vocabulary.texts.summaries(texts)
+        return scores
+
+    def group_keys(self) -> tuple[Ints, ...]:
+        """Which blocks belong together, in several ways: keys that agree within a group."""
+        layout, parent = self.layout, self.outline.parent
+        alike = layout.signature[layout.level[0]] * 31 + layout.signature[layout.level[1]]
+        return (
+            alike,
+            parent[layout.records],
+            layout.records,
+            layout.level[2],
+            self.sections.of_block,
+        )
+
+
+def read_page(tree: turbohtml.Document, outline: Outline, url: str) -> Reading:
+    blocks = read_blocks(outline)
+    names = read_names(outline)
+    layout = read_layout(outline, blocks, names.classes)
+    counts = text_counts(blocks.texts)
+    totals = Totals(layout, counts[:, STOPS])
+    columns = block_columns(layout, totals, counts, read_echo(tree))
+    page_names, page = page_vector(layout, totals, columns, read_hints(tree, url))
+    return Reading(outline, blocks, layout, names, read_sections(layout), columns, page_names, page)

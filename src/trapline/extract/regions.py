@@ -1,0 +1,46 @@
+"""Where on a page its elements stand: in the header, the navigation, the footer or the body."""
+
+import turbohtml
+
+from trapline.model import Region
+
+_LANDMARKS = (
+    "header, nav, footer, [role=banner], [role=navigation], [role=contentinfo],"
+    "#header, #masthead, #nav, #navigation, #navbar, #menu, #footer, #colophon"
+)
+_BY_TAG = {"header": Region.HEADER, "nav": Region.NAV, "footer": Region.FOOTER}
+_BY_ROLE = {
+    "banner": Region.HEADER,
+    "navigation": Region.NAV,
+    "contentinfo": Region.FOOTER,
+}
+_BY_ID = {
+    "header": Region.HEADER,
+    "masthead": Region.HEADER,
+    "footer": Region.FOOTER,
+    "colophon": Region.FOOTER,
+}
+
+
+def landmarks(tree: turbohtml.Document) -> list[tuple[turbohtml.Element, Region]]:
+    """What stands outside the body, in document order; of nested ones the outermost counts."""
+    return [
+        (landmark, _region_of(landmark))
+        for landmark in tree.select(_LANDMARKS)
+        if not _belongs_to_content(landmark)
+    ]
+
+
+def _region_of(landmark: turbohtml.Element) -> Region:
+    return (
+        _BY_ROLE.get(landmark.attr("role") or "")
+        or _BY_TAG.get(landmark.tag)
+        or _BY_ID.get((landmark.attr("id") or "").lower(), Region.NAV)
+    )
+
+
+def _belongs_to_content(landmark: turbohtml.Element) -> bool:
+    """An article has a header and a footer of its own, and they are content."""
+    if landmark.tag not in ("header", "footer") or landmark.attr("role"):
+        return False
+    return landmark.closest("article, main, section, dialog") is not None

@@ -1,0 +1,214 @@
+"""The learned part: how likely each block of a page is main content, and what type the page has.
+
+A small network, evaluated with numpy. Its first layer looks at each block alone; the second also
+sees the mean of the first over the groups that a block belongs to (its page, its like, its list,
+its record, its container, its section, its neighbours), so that cards of a grid or posts of a
+thread are kept or dropped together. Several networks that were trained apart are averaged.
+"""
+
+import io
+import zlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from trapline.extract.outline import Floats, Ints
+from trapline.extract.reading import Reading
+from trapline.extract.vocabulary import Scores, Vocabulary
+from trapline.model import PageType
+
+MODEL: Final = "model.npz"
+_BOUND: Final = 4.0
+_WINDOW: Final = 2
+# Networks that are trained towards F1 are surer than they should be.
+_SOFTENED: Final = 0.6
+_SCORE_STEP: Final = 0.05
+TYPES: Final = (
+    PageType.ARTICLE,
+    PageType.COLLECTION,
+    PageType.DOCUMENTATION,
+    PageType.FORUM,
+    PageType.LISTING,
+    PageType.PRODUCT,
+    PageType.SERVICE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A partition of the blocks: their order by group, where groups start, and each one's group."""
+
+    order: Ints
+    starts: Ints
+    of_block: Ints
+
+    @classmethod
+    def of(cls, keys: npt.NDArray[Any]) -> "Group":
+        order = np.argsort(keys, kind="stable")
+        arranged = keys[order]
+        first = np.ones(len(keys), dtype=np.bool_)
+        first[1:] = arranged[1:] != arranged[:-1]
+        of_block = np.empty(len(keys), dtype=np.intp)
+        of_block[order] = np.cumsum(first) - 1
+        return cls(order, np.flatnonzero(first), of_block)
+
+    def means(self, values: Floats, weights: Floats) -> Floats:
+        """The weighted mean of each block's group."""
+        sums = np.add.reduceat((values * weights[:, None])[self.order], self.starts)
+        totals = np.add.reduceat(weights[self.order], self.starts)
+        means: Floats = np.asarray(sums / totals[:, None], dtype=np.float32)
+        return means[self.of_block]
+
+
+def neighbour_means(values: Floats) -> Floats:
+    """The mean over a block and the blocks up to two places from it."""
+    running = np.concatenate(
+        (np.zeros((1, values.shape[1]), np.float32), np.cumsum(values, axis=0))
+    )
+    place = np.arange(len(values))
+    upper = np.minimum(place + _WINDOW + 1, len(values))
+    lower = np.maximum(place - _WINDOW, 0)
+    means = (running[upper] - running[lower]) / (upper - lower)[:, None]
+    return np.asarray(means, dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    alone: Floats
+    alone_bias: Floats
+    shared: Floats
+    together: Floats
+    together_bias: Floats
+    out: Floats
+    out_bias: Floats
+
+
+class Ensemble:
+    """Several networks of one shape, evaluated side by side."""
+
+    def __init__(self, networks: tuple[Network, ...]) -> None:
+        self.networks = networks
+        self._width = networks[0].alone.shape[1]
+        self._alone = np.concatenate([network.alone for network in networks], axis=1)
+        self._alone_bias = np.concatenate([network.alone_bias for network in networks])
+        self._shared = np.stack([network.shared for network in networks])
+        self._together = np.stack([network.together for network in networks])
+        self._together_bias = np.stack([network.together_bias for network in networks])[:, None]
+        self._out = np.stack([network.out for network in networks])
+        self._out_bias = float(np.mean([network.out_bias for network in networks]))
+
+    def logits(
+        self, matrix: Floats, page: Floats, groups: tuple[Group, ...], weights: Floats
+    ) -> Floats:
+        """The mean of the networks' answers."""
+        size, count = len(matrix), len(self.networks)
+        own = matrix.shape[1]
+        alone = matrix @ self._alone[:own]
+        alone += page @ self._alone[own:] + self._alone_bias
+        np.maximum(alone, 0, out=alone)
+        by_network = alone.reshape(size, count, self._width).transpose(1, 0, 2)
+        shared = (by_network @ self._shared).transpose(1, 0, 2).reshape(size, -1)
+        whole = (shared * weights[:, None]).sum(axis=0) / weights.sum()
+        seen = (
+            np.broadcast_to(whole, shared.shape),
+            *(group.means(shared, weights) for group in groups),
+            neighbour_means(shared),
+        )
+        stacked = np.stack(seen, axis=1).reshape(size, len(seen), count, -1)
+        context = stacked.transpose(2, 0, 1, 3).reshape(count, size, -1)
+        together = by_network @ self._together[:, : self._width]
+        together += context @ self._together[:, self._width :]
+        together += self._together_bias
+        np.maximum(together, 0, out=together)
+        result: Floats = (together @ self._out)[:, :, 0].mean(axis=0) + self._out_bias
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    vocabulary: Vocabulary
+    mean: Floats
+    scale: Floats
+    networks: Ensemble
+    type_weights: tuple[Floats, ...]
+
+    def scores(self, reading: Reading) -> Floats:
+        """For each block how likely it is main content."""
+        size = len(reading.page)
+        matrix = reading.matrix(self.vocabulary)
+        matrix -= self.mean[:-size]
+        matrix *= self.scale[:-size]
+        np.clip(matrix, -_BOUND, _BOUND, out=matrix)
+        weights = np.sqrt(reading.blocks.words).astype(np.float32)
+        groups = tuple(map(Group.of, reading.group_keys()))
+        logits = self.networks.logits(matrix, self._page(reading), groups, weights)
+        softened = np.clip(logits * _SOFTENED, -30, 30)
+        return np.asarray(1 / (1 + np.exp(-softened)), dtype=np.float32)
+
+    def _page(self, reading: Reading) -> Floats:
+        size = len(reading.page)
+        page = (reading.page - self.mean[-size:]) * self.scale[-size:]
+        return np.asarray(np.clip(page, -_BOUND, _BOUND), dtype=np.float32)
+
+    def page_type(self, reading: Reading) -> PageType:
+        hidden, hidden_bias, out, out_bias = self.type_weights
+        odds = np.maximum(self._page(reading) @ hidden + hidden_bias, 0) @ out + out_bias
+        return TYPES[int(np.argmax(odds))]
+
+
+@cache
+def shipped_scorer() -> Scorer:
+    """The model that comes with the package."""
+    return load_scorer(files("trapline.extract").joinpath(MODEL).read_bytes())
+
+
+def load_scorer(data: bytes) -> Scorer:
+    with np.load(io.BytesIO(data)) as arrays:
+        networks = tuple(
+            Network(*(arrays[f"net{number}_{part}"].astype(np.float32) for part in range(7)))
+            for number in range(int(arrays["networks"]))
+        )
+        return Scorer(
+            vocabulary=Vocabulary.of(
+                *(unpack_scores(arrays[name].tobytes()) for name in ("names", "texts", "headings"))
+            ),
+            mean=arrays["mean"],
+            scale=arrays["scale"],
+            networks=Ensemble(networks),
+            type_weights=tuple(arrays[f"type_{part}"] for part in range(4)),
+        )
+
+
+def dump_scorer(scorer: Scorer) -> bytes:
+    """The model as one small file; weights at half precision, scores in steps of 0.05."""
+    arrays: dict[str, Any] = {"mean": scorer.mean, "scale": scorer.scale}
+    arrays["networks"] = np.int64(len(scorer.networks.networks))
+    for number, network in enumerate(scorer.networks.networks):
+        parts = (
+            network.alone, network.alone_bias, network.shared, network.together,
+            network.together_bias, network.out, network.out_bias,
+        )  # fmt: skip
+        arrays |= {f"net{number}_{n}": part.astype(np.float16) for n, part in enumerate(parts)}
+    arrays |= {f"type_{number}": part for number, part in enumerate(scorer.type_weights)}
+    lexicons = (scorer.vocabulary.names, scorer.vocabulary.texts, scorer.vocabulary.headings)
+    for name, lexicon in zip(("names", "texts", "headings"), lexicons, strict=True):
+        arrays[name] = np.frombuffer(pack_scores(lexicon.scores), dtype=np.uint8)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def pack_scores(scores: Scores) -> bytes:
+    kept = {word: round(score / _SCORE_STEP) for word, score in sorted(scores.items())}
+    lines = (f"{word}\t{steps}" for word, steps in kept.items() if steps)
+    return zlib.compress("\n".join(lines).encode(), 9)
+
+
+def unpack_scores(data: bytes) -> Scores:
+    text = zlib.decompress(data).decode()
+    lines = (line.rpartition("\t") for line in text.split("\n") if line)
+    return {word: int(steps) * _SCORE_STEP for word, _, steps in lines}

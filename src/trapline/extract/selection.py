@@ -1,0 +1,48 @@
+"""From scores to a choice of blocks: the choice whose expected word-F1 is highest."""
+
+from itertools import compress
+from typing import Final
+
+import numpy as np
+
+from trapline.extract.blocks import Blocks
+from trapline.extract.outline import Flags, Floats
+
+_FLOOR: Final = 0.3
+_REPEATED_WORDS: Final = 3
+
+
+def choose(scores: Floats, blocks: Blocks) -> Flags:
+    """Which blocks are main content; never none of them.
+
+    Taken in order of score, blocks raise the expected overlap by their words times their score
+    and the size of the answer by their words; the best prefix is where the quotient peaks.
+    """
+    if not len(blocks):
+        return np.zeros(0, dtype=np.bool_)
+    words = blocks.words.astype(np.float64)
+    order = np.argsort(-scores, kind="stable")
+    hits = (scores * words)[order]
+    expected = np.cumsum(hits) / (np.cumsum(words[order]) + hits.sum())
+    taken = order[: int(np.argmax(expected)) + 1]
+    chosen = np.zeros(len(blocks), dtype=np.bool_)
+    chosen[taken] = True
+    sure = chosen & (scores >= _FLOOR)
+    return _without_repeats(sure if sure.any() else chosen, blocks)
+
+
+def _without_repeats(chosen: Flags, blocks: Blocks) -> Flags:
+    """Drop a text that was already taken: pages repeat captions, cards and whole menus."""
+    seen: set[str] = set()
+    candidates = np.flatnonzero(chosen & (blocks.words >= _REPEATED_WORDS))
+    flags = chosen.copy()
+    for number in candidates.tolist():
+        text = blocks.texts[number]
+        if text in seen:
+            flags[number] = False
+        seen.add(text)
+    return flags
+
+
+def chosen_text(chosen: Flags, blocks: Blocks) -> str:
+    return "\n".join(compress(blocks.texts, chosen))

@@ -1,0 +1,23 @@
+"""Where the links of a text lead: absolute, with their fragments, and only where one can go."""
+
+from typing import Final
+
+from trapline.extract.resolve import Resolver
+
+_OTHER_SCHEMES: Final = ("mailto:", "tel:")
+
+
+class Targets:
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+
+    def __call__(self, reference: str) -> str | None:
+        """The URL to write for a reference; None where a link would lead nowhere."""
+        reference = reference.strip()
+        if reference.lower().startswith(_OTHER_SCHEMES):
+            return reference
+        address, mark, fragment = reference.partition("#")
+        url = self._resolver.absolute(address) if address else self._resolver.page
+        if not url:
+            return None
+        return url + mark + fragment.replace(" ", "%20") if fragment else url
