@@ -23,9 +23,19 @@ _BATCH = 16
 _RATE = 2e-3
 _DROP = 0.15
 _DECAY = 1e-4
+_HIDE_OWN = 0.05
+_HIDE_PAGE = 0.3
 _WARM_STEPS = 100
 _WINDOW = 2
 _CONTEXTS = 7
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How much each part of the loss counts."""
+
+    entropy: float = 1.0
+    f1: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -68,11 +78,11 @@ def _window(size: int) -> sparse.csr_matrix:
     return sparse.csr_matrix(sparse.diags(scale.astype(np.float32)) @ bands)
 
 
-def _batch(pages: Sequence[Prepared]) -> Batch:
+def _batch(pages: Sequence[Prepared], masks: Array) -> Batch:
     words = np.concatenate([page.words for page in pages])
     weights = [page.words**0.7 for page in pages]
     return Batch(
-        matrix=np.concatenate([page.matrix for page in pages]),
+        matrix=np.concatenate([p.matrix * mask for p, mask in zip(pages, masks, strict=True)]),
         labels=np.concatenate([page.labels for page in pages]),
         words=words,
         entropy=np.concatenate([weight / weight.sum() for weight in weights]),
@@ -104,7 +114,9 @@ def _context(pages: Sequence[Prepared], weights: Array) -> Context:
 class Trainer:
     """A network in training: its parameters and their running moments."""
 
-    def __init__(self, features: int, seed: int) -> None:
+    def __init__(self, features: int, page_features: int, seed: int, loss: Loss) -> None:
+        self._page_features = page_features
+        self._loss = loss
         self._random = np.random.default_rng(seed)
         joined = _ALONE + _CONTEXTS * _SHARED
         self.weights = [
@@ -127,9 +139,21 @@ class Trainer:
         for _ in range(epochs):
             self._random.shuffle(order)
             for start in range(0, len(order), _BATCH):
-                batch = _batch([pages[number] for number in order[start : start + _BATCH]])
+                taken = [pages[number] for number in order[start : start + _BATCH]]
+                batch = _batch(taken, self._masks(len(taken), pages[0].matrix.shape[1]))
                 self._descend(self._gradients(batch), steps)
         return Network(*self.weights)
+
+    def _masks(self, pages: int, features: int) -> Array:
+        """Which features each page shows this time; a hidden one takes its mean, which is zero.
+
+        What is said of whole pages is hidden more often: a thousand pages are easily told apart
+        by it, and then learned by heart.
+        """
+        shown = self._random.random((pages, features), np.float32)
+        hiding = np.full(features, _HIDE_OWN, np.float32)
+        hiding[-self._page_features :] = _HIDE_PAGE
+        return (shown >= hiding).astype(np.float32)
 
     def _dropped(self, values: Array) -> tuple[Array, Array]:
         kept = (self._random.random(values.shape, np.float32) > _DROP) / np.float32(1 - _DROP)
@@ -145,7 +169,7 @@ class Trainer:
         )
         together_in = seen @ together_w + together_b
         together, together_kept = self._dropped(np.maximum(together_in, 0))
-        slope = _slope((together @ out_w)[:, 0] + out_b[0], batch)[:, None]
+        slope = _slope((together @ out_w)[:, 0] + out_b[0], batch, self._loss)[:, None]
 
         to_together = (slope @ out_w.T) * together_kept * (together_in > 0)
         to_seen = to_together @ together_w.T
@@ -177,15 +201,15 @@ class Trainer:
             np.subtract(weight, rate * (mean / spread + decay), out=weight)
 
 
-def _slope(logits: Array, batch: Batch) -> Array:
+def _slope(logits: Array, batch: Batch, loss: Loss) -> Array:
     """Of the loss with respect to each logit."""
     chance = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
     pages = int(batch.page[-1]) + 1
-    slope = batch.entropy * (chance - batch.labels)
+    slope = loss.entropy * batch.entropy * (chance - batch.labels)
     hits = np.bincount(batch.page, chance * batch.words * batch.labels, pages)
     truth = np.bincount(batch.page, batch.words * batch.labels, pages)
     size = np.bincount(batch.page, chance * batch.words, pages) + truth + 1e-6
     gain = 2 * batch.words * (batch.labels * size[batch.page] - hits[batch.page])
     gain = gain / size[batch.page] ** 2 * (truth > 0)[batch.page]
-    slope = slope - gain * chance * (1 - chance)
+    slope = slope - loss.f1 * gain * chance * (1 - chance)
     return (slope / pages).astype(np.float32)

@@ -1,5 +1,6 @@
 """Cleaned HTML: the content's own markup, without what acts, styles or tracks."""
 
+import re
 from typing import Final
 
 import turbohtml
@@ -8,42 +9,12 @@ from trapline.extract.resolve import Resolver
 
 _ACTIVE: Final = "script,style,link,meta,noscript:empty,template,object,embed"
 _KEPT: Final = frozenset(
-    [
-        "href",
-        "src",
-        "alt",
-        "title",
-        "srcset",
-        "lang",
-        "dir",
-        "id",
-        "class",
-        "colspan",
-        "rowspan",
-        "headers",
-        "scope",
-        "start",
-        "reversed",
-        "value",
-        "type",
-        "datetime",
-        "cite",
-        "width",
-        "height",
-        "poster",
-        "controls",
-        "open",
-        "name",
-        "role",
-        "itemprop",
-        "itemtype",
-        "itemscope",
-        "data-lang",
-        "data-language",
-        "display",
-        "encoding",
-        "alttext",
-    ]
+    re.findall(
+        r"[\w-]+",
+        "href src alt title srcset lang dir id class colspan rowspan headers scope start reversed "
+        "value type datetime cite width height poster controls open name role itemprop itemtype "
+        "itemscope data-lang data-language display encoding alttext",
+    )
 )
 _MAX_ELEMENTS: Final = 100_000
 

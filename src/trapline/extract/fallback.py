@@ -10,8 +10,8 @@ from trapline.model import Metadata
 _SCRIPTED: Final = "The page has no text without its scripts; {} is returned."
 _FRAMED: Final = "The page is made of frames; {} is returned."
 _EMPTY: Final = "The page has no text."
-# Their content is kept as raw text by the parser.
-_RAW: Final = ("noframes", "noembed", "iframe", "textarea", "object")
+# Their content is kept as raw text by the parser, or apart from the page.
+_RAW: Final = ("noframes", "noembed", "iframe", "textarea", "object", "template")
 _MAX_RAW: Final = 1_000_000
 
 

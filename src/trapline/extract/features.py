@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trapline.extract.blocks import BLOCK_TAGS, Blocks
-from trapline.extract.outline import OTHER_TAG, TAG, Floats, Ints, Outline, tag_set
+from trapline.extract.outline import OTHER_NODE, OTHER_TAG, TAG, Floats, Ints, Outline, tag_set
 
 Columns: TypeAlias = dict[str, npt.NDArray[Any]]
 
@@ -86,8 +86,8 @@ class Layout:
     def highest_around(self, values: Floats) -> Floats:
         """For each block the maximum of each column over the named elements around it."""
         outline = self.outline
-        named = NAMED_TAGS[outline.code]
-        named[0] = True
+        # A block of a template belongs to its fragment, which is no element.
+        named = NAMED_TAGS[outline.code] | (outline.code == OTHER_NODE)
         rows = np.flatnonzero(named)
         above = np.searchsorted(rows, outline.nearest(named)[outline.parent[rows]])
         highest = values[rows]

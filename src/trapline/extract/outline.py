@@ -5,6 +5,7 @@ cumulative sum, and what a node inherits from its ancestors is a cumulative sum 
 That keeps everything downstream free of per-node Python.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice, repeat
@@ -26,121 +27,17 @@ OTHER_NODE: Final = 0
 TEXT_NODE: Final = 1
 OTHER_TAG: Final = 2
 
-_TAGS: Final = [
-    "html",
-    "head",
-    "body",
-    "title",
-    "meta",
-    "link",
-    "script",
-    "style",
-    "template",
-    "noscript",
-    "iframe",
-    "noframes",
-    "noembed",
-    "object",
-    "svg",
-    "math",
-    "canvas",
-    "audio",
-    "video",
-    "source",
-    "picture",
-    "img",
-    "map",
-    "area",
-    "frameset",
-    "frame",
-    "div",
-    "p",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "ul",
-    "ol",
-    "li",
-    "dl",
-    "dt",
-    "dd",
-    "table",
-    "caption",
-    "thead",
-    "tbody",
-    "tfoot",
-    "tr",
-    "td",
-    "th",
-    "article",
-    "section",
-    "main",
-    "nav",
-    "aside",
-    "header",
-    "footer",
-    "address",
-    "figure",
-    "figcaption",
-    "blockquote",
-    "pre",
-    "hr",
-    "br",
-    "form",
-    "fieldset",
-    "legend",
-    "label",
-    "input",
-    "textarea",
-    "select",
-    "option",
-    "optgroup",
-    "button",
-    "output",
-    "progress",
-    "details",
-    "summary",
-    "dialog",
-    "menu",
-    "center",
-    "a",
-    "span",
-    "b",
-    "strong",
-    "i",
-    "em",
-    "u",
-    "s",
-    "small",
-    "big",
-    "sub",
-    "sup",
-    "code",
-    "kbd",
-    "samp",
-    "var",
-    "mark",
-    "q",
-    "cite",
-    "abbr",
-    "time",
-    "font",
-    "del",
-    "ins",
-    "wbr",
-    "path",
-    "g",
-    "use",
-    "rect",
-    "circle",
-    "polygon",
-    "symbol",
-    "defs",
-    "line",
-]
+_TAGS: Final = re.findall(
+    r"\w+",
+    "html head body title meta link script style template noscript iframe noframes noembed object "
+    "svg math canvas audio video source picture img map area frameset frame "
+    "div p h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table caption thead tbody tfoot tr td th "
+    "article section main nav aside header footer address figure figcaption blockquote pre hr br "
+    "form fieldset legend label input textarea select option optgroup button output progress "
+    "details summary dialog menu center "
+    "a span b strong i em u s small big sub sup code kbd samp var mark q cite abbr time font del "
+    "ins wbr path g use rect circle polygon symbol defs line",
+)
 TAG: Final = {tag: OTHER_TAG + 1 + number for number, tag in enumerate(_TAGS)}
 TAGS: Final = ("", "", "", *_TAGS)
 _CODES: Final[dict[object, int]] = {
@@ -190,7 +87,8 @@ class Outline:
             return np.zeros(len(rows), dtype=np.intp)
         if len(elements) == 1:
             only = elements[0]
-            return ((rows >= only) & (rows <= self.last[only])).astype(np.intp)
+            inside: Ints = ((rows >= only) & (rows <= self.last[only])).astype(np.intp)
+            return inside
         ended = np.searchsorted(np.sort(self.last[elements]), rows, "left")
         return np.searchsorted(elements, rows, "right") - ended
 

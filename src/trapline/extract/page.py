@@ -22,7 +22,7 @@ from trapline.extract.images import read_images
 from trapline.extract.links import read_links
 from trapline.extract.metadata import describe_text, read_metadata
 from trapline.extract.outline import Flags, Outline, read_outline
-from trapline.extract.pruning import prune
+from trapline.extract.pruning import open_templates, prune
 from trapline.extract.reading import Reading, read_page
 from trapline.extract.resolve import Resolver
 from trapline.extract.scorer import Scorer, shipped_scorer
@@ -155,6 +155,7 @@ class _Contents:
     ) -> tuple[str | None, str]:
         if body is None:
             return None, ""
+        open_templates(body)
         html = clean_html(body, resolver) if Format.HTML in self.options.formats else None
         if Format.MARKDOWN not in self.options.formats:
             return html, ""

@@ -6,6 +6,7 @@ The tree is changed: whatever else is to be read of the page must be read before
 from typing import Final
 
 import numpy as np
+import turbohtml
 
 from trapline.extract.blocks import Blocks
 from trapline.extract.outline import OTHER_NODE, TEXT_NODE, Flags, Outline, tag_set
@@ -56,3 +57,11 @@ def _media_among(outline: Outline, blocks: Blocks, chosen: Flags) -> Flags:
     )
     flags[rows] = (before & after) | ((before | after) & (part > _HALF))
     return flags
+
+
+def open_templates(body: turbohtml.Element) -> None:
+    """Put what is left of a template in its place: the renderer does not look into them."""
+    for template in body.find_all("template"):
+        for content in list(template.children):
+            template.insert_after(*list(content.children))
+        template.decompose()

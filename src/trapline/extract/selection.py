@@ -8,7 +8,7 @@ import numpy as np
 from trapline.extract.blocks import Blocks
 from trapline.extract.outline import Flags, Floats
 
-_FLOOR: Final = 0.3
+_FLOOR: Final = 0.2
 _REPEATED_WORDS: Final = 3
 
 
