@@ -111,13 +111,13 @@ CREATE FUNCTION auth.uid() RETURNS uuid
 
 COMMENT ON FUNCTION auth.uid() IS 'The member who acts in this transaction; null when an API key acts for its organisation.';
 
-CREATE FUNCTION queue.added(p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_skipped bigint, p_limit bigint, p_reserved bigint, p_overflow bigint, OUT total bigint, OUT counted bigint, OUT beyond bigint, OUT found bigint, OUT from_sitemap bigint, OUT released bigint, OUT admitted bigint, OUT over boolean[]) RETURNS record
+CREATE FUNCTION queue.added(p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_skipped bigint, p_limit bigint, p_reserved bigint, p_overflow bigint, OUT total bigint, OUT counted bigint, OUT beyond bigint, OUT linked bigint, OUT from_sitemap bigint, OUT released bigint, OUT admitted bigint, OUT over boolean[]) RETURNS record
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
-    total := 0; counted := 0; beyond := 0; found := 0; from_sitemap := 0;
+    total := 0; counted := 0; beyond := 0; linked := 0; from_sitemap := 0;
     released := 0; admitted := 0;
     IF p_skipped > 0 THEN
         SELECT count(*) INTO released
@@ -137,7 +137,7 @@ BEGIN
                count(*) FILTER (WHERE t.over),
                count(*) FILTER (WHERE t.source = 1 AND NOT t.over),
                count(*) FILTER (WHERE t.source = 2 AND NOT t.over)
-        INTO total, counted, beyond, found, from_sitemap
+        INTO total, counted, beyond, linked, from_sitemap
         FROM unnest(p_tasks, p_ids, over)
             AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
                  deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, over)
@@ -275,9 +275,9 @@ BEGIN
              deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, over)
     WHERE t.id > 0;
     UPDATE queue.job j
-    SET total = total + news.total, remaining = remaining + news.total,
-        reserved = reserved + news.counted, overflow = j.overflow + news.over,
-        found = found + news.found, from_sitemap = from_sitemap + news.from_sitemap
+    SET total = j.total + news.total, remaining = j.remaining + news.total,
+        reserved = j.reserved + news.counted, overflow = j.overflow + news.over,
+        found = j.found + news.found, from_sitemap = j.from_sitemap + news.from_sitemap
     WHERE j.id = p_job;
     PERFORM queue.open_lanes(p_job, job.organisation_id, job.priority, p_gates);
     IF job.status = 'paused' THEN
@@ -625,7 +625,10 @@ CREATE FUNCTION queue.place(p_endings queue.ending[], p_closed uuid[]) RETURNS v
     AS $$
 DECLARE
     lanes bigint[];
+    has record;
 BEGIN
+    SELECT bool_or(e.verdict = 1) AS failures, bool_or(e.verdict >= 4) AS returns
+    INTO has FROM unnest(p_endings) e;
     INSERT INTO queue.done (
         task_id, status, code, attempts, stalls, agent_id, started_at, error, result)
     SELECT e.task_id, least(e.verdict, 3), e.code,
@@ -634,7 +637,7 @@ BEGIN
     FROM unnest(p_endings) e
     WHERE e.verdict <= 3 OR e.job_id = ANY (p_closed);
 
-    IF EXISTS (SELECT FROM unnest(p_endings) e WHERE e.verdict = 1) THEN
+    IF has.failures THEN
         INSERT INTO queue.dead_letter (task_id, organisation_id, job_id, kind, code, error)
         SELECT e.task_id, e.organisation_id, e.job_id, t.kind, e.code, e.error
         FROM unnest(p_endings) e
@@ -642,7 +645,7 @@ BEGIN
         WHERE e.verdict = 1;
     END IF;
 
-    IF EXISTS (SELECT FROM unnest(p_endings) e WHERE e.verdict >= 4) THEN
+    IF has.returns THEN
         INSERT INTO queue.waiting (task_id, lane_id, priority, run_at, attempts, stalls, deadline)
         SELECT e.task_id, e.lane_id, e.priority, e.run_at,
                e.attempts + CASE WHEN e.verdict = 4 THEN 1 ELSE 0 END, e.stalls, t.deadline
@@ -731,16 +734,21 @@ DECLARE
     ids bigint[] := '{}';
     jobs record;
     j record;
+    has record;
     bears boolean := cardinality(p_tasks) > 0;
 BEGIN
     IF coalesce(cardinality(endings), 0) = 0 THEN RETURN '{}'; END IF;
-    IF EXISTS (SELECT FROM unnest(endings) e WHERE e.verdict = 5) THEN
-        endings := queue.judge_stalls(endings, p_most_stalls);
-    END IF;
+    -- Handing the array on costs more than this look at it, and most batches need none of it.
+    SELECT bool_or(e.verdict = 5) AS stalls, bool_or(e.slots & 1 > 0) AS gates,
+           bool_or(e.slots & 4 > 0) AS organisations
+    INTO has FROM unnest(endings) e;
+    IF has.stalls THEN endings := queue.judge_stalls(endings, p_most_stalls); END IF;
     IF bears THEN ids := queue.take_keys(p_tasks); END IF;
-    PERFORM queue.free_organisations(endings);
+    IF has.organisations THEN PERFORM queue.free_organisations(endings); END IF;
     jobs := queue.settle_jobs(endings, p_tasks, ids, p_events);
-    PERFORM queue.free_gates(endings, p_changes);
+    IF has.gates OR cardinality(p_changes) > 0 THEN
+        PERFORM queue.free_gates(endings, p_changes);
+    END IF;
     IF bears THEN
         FOR j IN
             SELECT t.job_id AS id, q.organisation_id, q.priority, array_agg(DISTINCT t.gate) AS gates
@@ -774,7 +782,7 @@ DECLARE
     added record;
     admitted bigint;
     left_over bigint;
-    status text;
+    new_status text;
     event_number bigint;
 BEGIN
     over := array_fill(false, ARRAY[coalesce(cardinality(p_ids), 0)]);
@@ -815,7 +823,7 @@ BEGIN
         END IF;
         left_over := job.remaining - j.ended + added.admitted + added.total;
         event_number := job.last_event;
-        status := CASE
+        new_status := CASE
             WHEN left_over > 0 OR job.standing THEN
                 CASE job.status WHEN 'pending' THEN 'running' ELSE job.status END
             WHEN job.completed + j.completed = 0 AND job.failed + j.failed > 0 THEN 'failed'
@@ -838,26 +846,26 @@ BEGIN
                 + (SELECT count(*) FROM queue.event e
                    WHERE e.job_id = j.id AND e.number > event_number);
         END IF;
-        IF status IN ('completed', 'failed') THEN
+        IF new_status IN ('completed', 'failed') THEN
             event_number := event_number + 1;
         END IF;
 
         UPDATE queue.job q
-        SET status = settle_jobs.status, remaining = left_over, total = q.total + added.admitted + added.total,
+        SET status = new_status, remaining = left_over, total = q.total + added.admitted + added.total,
             completed = q.completed + j.completed, failed = q.failed + j.failed,
             skipped = q.skipped + j.skipped, cancelled = q.cancelled + j.cancelled,
             reserved = q.reserved - added.released + added.admitted + added.counted,
             overflow = q.overflow - added.admitted + added.beyond,
-            found = q.found + added.found, from_sitemap = q.from_sitemap + added.from_sitemap,
+            found = q.found + added.linked, from_sitemap = q.from_sitemap + added.from_sitemap,
             active = q.active - j.slots, last_event = event_number,
             started_at = coalesce(q.started_at, now()),
-            finished_at = CASE WHEN settle_jobs.status IN ('completed', 'failed') THEN now() END,
+            finished_at = CASE WHEN new_status IN ('completed', 'failed') THEN now() END,
             expires_at = CASE
-                WHEN settle_jobs.status NOT IN ('completed', 'failed') THEN NULL
-                ELSE now() + queue.keep_for(q.zero_data_retention, settle_jobs.status, q.ttl, q.failed_ttl) END
+                WHEN new_status NOT IN ('completed', 'failed') THEN NULL
+                ELSE now() + queue.keep_for(q.zero_data_retention, new_status, q.ttl, q.failed_ttl) END
         WHERE q.ctid = job.at;
 
-        IF status IN ('completed', 'failed') THEN
+        IF new_status IN ('completed', 'failed') THEN
             PERFORM queue.tell_end(j.id);
             -- Nothing is left in them, and a later round makes new ones; but tasks beyond the
             -- limit still name theirs.
@@ -999,7 +1007,7 @@ CREATE FUNCTION queue.write_tasks(p_tasks queue.new_task[], p_ids bigint[], p_ov
     SET enable_bitmapscan TO 'off'
     AS $$
     WITH added AS MATERIALIZED (
-        SELECT t.*, l.id AS lane_id, l.organisation_id
+        SELECT t.*, l.id AS lane_id, l.organisation_id, g.id AS gate_id
         FROM unnest(p_tasks, p_ids, p_over)
             AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
                  deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, over)
@@ -1011,10 +1019,10 @@ CREATE FUNCTION queue.write_tasks(p_tasks queue.new_task[], p_ids bigint[], p_ov
     ),
     described AS (
         INSERT INTO queue.task (
-            id, organisation_id, job_id, lane_id, parent_id, kind, payload, priority,
+            id, organisation_id, job_id, lane_id, gate_id, parent_id, kind, payload, priority,
             max_attempts, timeout, deadline, counted, source, trace_id)
         OVERRIDING SYSTEM VALUE
-        SELECT id, organisation_id, job_id, lane_id, parent_id, kind, payload::jsonb, priority,
+        SELECT id, organisation_id, job_id, lane_id, gate_id, parent_id, kind, payload::jsonb, priority,
                max_attempts, timeout, deadline, counted, source, trace_id
         FROM added
     ),
@@ -1266,6 +1274,22 @@ PARTITION BY RANGE (created_at);
 
 ALTER TABLE ONLY queue.job_log FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE queue.job_log_default (
+    id bigint CONSTRAINT job_log_id_not_null NOT NULL,
+    organisation_id uuid CONSTRAINT job_log_organisation_id_not_null NOT NULL,
+    job_id uuid CONSTRAINT job_log_job_id_not_null NOT NULL,
+    site_id uuid,
+    step text CONSTRAINT job_log_step_not_null NOT NULL,
+    level text CONSTRAINT job_log_level_not_null NOT NULL,
+    message text CONSTRAINT job_log_message_not_null NOT NULL,
+    context jsonb DEFAULT '{}'::jsonb CONSTRAINT job_log_context_not_null NOT NULL,
+    trace_id uuid,
+    created_at timestamp with time zone DEFAULT now() CONSTRAINT job_log_created_at_not_null NOT NULL,
+    CONSTRAINT job_log_level_check CHECK ((level = ANY (ARRAY['DEBUG'::text, 'INFO'::text, 'WARNING'::text, 'ERROR'::text, 'CRITICAL'::text])))
+);
+
+ALTER TABLE ONLY queue.job_log_default FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE queue.job_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME queue.job_log_id_seq
     START WITH 1
@@ -1381,6 +1405,19 @@ CREATE TABLE queue.statistic (
 )
 PARTITION BY RANGE (minute);
 
+CREATE TABLE queue.statistic_default (
+    id bigint CONSTRAINT statistic_id_not_null NOT NULL,
+    kind text CONSTRAINT statistic_kind_not_null NOT NULL,
+    minute timestamp with time zone CONSTRAINT statistic_minute_not_null NOT NULL,
+    completed bigint DEFAULT 0 CONSTRAINT statistic_completed_not_null NOT NULL,
+    failed bigint DEFAULT 0 CONSTRAINT statistic_failed_not_null NOT NULL,
+    skipped bigint DEFAULT 0 CONSTRAINT statistic_skipped_not_null NOT NULL,
+    retried bigint DEFAULT 0 CONSTRAINT statistic_retried_not_null NOT NULL,
+    stalled bigint DEFAULT 0 CONSTRAINT statistic_stalled_not_null NOT NULL,
+    seconds double precision DEFAULT 0 CONSTRAINT statistic_seconds_not_null NOT NULL,
+    folded boolean DEFAULT false CONSTRAINT statistic_folded_not_null NOT NULL
+);
+
 ALTER TABLE queue.statistic ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME queue.statistic_id_seq
     START WITH 1
@@ -1395,6 +1432,7 @@ CREATE TABLE queue.task (
     organisation_id uuid NOT NULL,
     job_id uuid NOT NULL,
     lane_id bigint NOT NULL,
+    gate_id bigint NOT NULL,
     parent_id bigint,
     kind text NOT NULL,
     payload jsonb NOT NULL,
@@ -1488,6 +1526,10 @@ CREATE TABLE tenancy.organisation (
 
 ALTER TABLE ONLY tenancy.organisation FORCE ROW LEVEL SECURITY;
 
+ALTER TABLE ONLY queue.job_log ATTACH PARTITION queue.job_log_default DEFAULT;
+
+ALTER TABLE ONLY queue.statistic ATTACH PARTITION queue.statistic_default DEFAULT;
+
 ALTER TABLE ONLY queue.agent
     ADD CONSTRAINT agent_pkey PRIMARY KEY (id);
 
@@ -1518,6 +1560,9 @@ ALTER TABLE ONLY queue.gate
 ALTER TABLE ONLY queue.job_log
     ADD CONSTRAINT job_log_pkey PRIMARY KEY (created_at, id);
 
+ALTER TABLE ONLY queue.job_log_default
+    ADD CONSTRAINT job_log_default_pkey PRIMARY KEY (created_at, id);
+
 ALTER TABLE ONLY queue.job
     ADD CONSTRAINT job_pkey PRIMARY KEY (id);
 
@@ -1544,6 +1589,9 @@ ALTER TABLE ONLY queue.ready
 
 ALTER TABLE ONLY queue.statistic
     ADD CONSTRAINT statistic_pkey PRIMARY KEY (minute, id);
+
+ALTER TABLE ONLY queue.statistic_default
+    ADD CONSTRAINT statistic_default_pkey PRIMARY KEY (minute, id);
 
 ALTER TABLE ONLY queue.task
     ADD CONSTRAINT task_pkey PRIMARY KEY (id);
@@ -1581,9 +1629,17 @@ CREATE INDEX job_expires_idx ON queue.job USING btree (expires_at) WHERE (expire
 
 CREATE INDEX job_log_job_idx ON ONLY queue.job_log USING btree (job_id, created_at);
 
+CREATE INDEX job_log_default_job_id_created_at_idx ON queue.job_log_default USING btree (job_id, created_at);
+
 CREATE INDEX job_log_site_idx ON ONLY queue.job_log USING btree (site_id, created_at) WHERE (site_id IS NOT NULL);
 
+CREATE INDEX job_log_default_site_id_created_at_idx ON queue.job_log_default USING btree (site_id, created_at) WHERE (site_id IS NOT NULL);
+
 CREATE INDEX job_log_trace_idx ON ONLY queue.job_log USING btree (trace_id) WHERE (trace_id IS NOT NULL);
+
+CREATE INDEX job_log_default_trace_id_idx ON queue.job_log_default USING btree (trace_id) WHERE (trace_id IS NOT NULL);
+
+CREATE INDEX job_open_idx ON queue.job USING btree (kind) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text]));
 
 CREATE INDEX job_organisation_idx ON queue.job USING btree (organisation_id, created_at DESC);
 
@@ -1603,11 +1659,17 @@ CREATE INDEX ready_deadline_idx ON queue.ready USING btree (deadline) WHERE (dea
 
 CREATE INDEX statistic_unfolded_idx ON ONLY queue.statistic USING btree (minute) WHERE (NOT folded);
 
+CREATE INDEX statistic_default_minute_idx ON queue.statistic_default USING btree (minute) WHERE (NOT folded);
+
 CREATE INDEX task_job_idx ON queue.task USING btree (job_id, id);
 
 CREATE INDEX unique_key_expires_idx ON queue.unique_key USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
 CREATE INDEX unique_key_job_idx ON queue.unique_key USING btree (job_id) WHERE (scope <> job_id);
+
+CREATE INDEX waiting_deadline_idx ON queue.waiting USING btree (deadline) WHERE (deadline IS NOT NULL);
+
+CREATE INDEX waiting_lane_idx ON queue.waiting USING btree (lane_id);
 
 CREATE INDEX waiting_run_at_idx ON queue.waiting USING btree (run_at);
 
@@ -1618,6 +1680,18 @@ CREATE UNIQUE INDEX member_email_key ON tenancy.member USING btree (lower(email)
 CREATE INDEX member_organisation_id_idx ON tenancy.member USING btree (organisation_id);
 
 CREATE UNIQUE INDEX organisation_name_key ON tenancy.organisation USING btree (lower(name));
+
+ALTER INDEX queue.job_log_job_idx ATTACH PARTITION queue.job_log_default_job_id_created_at_idx;
+
+ALTER INDEX queue.job_log_pkey ATTACH PARTITION queue.job_log_default_pkey;
+
+ALTER INDEX queue.job_log_site_idx ATTACH PARTITION queue.job_log_default_site_id_created_at_idx;
+
+ALTER INDEX queue.job_log_trace_idx ATTACH PARTITION queue.job_log_default_trace_id_idx;
+
+ALTER INDEX queue.statistic_unfolded_idx ATTACH PARTITION queue.statistic_default_minute_idx;
+
+ALTER INDEX queue.statistic_pkey ATTACH PARTITION queue.statistic_default_pkey;
 
 ALTER TABLE ONLY queue.job
     ADD CONSTRAINT job_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
@@ -1640,6 +1714,8 @@ ALTER TABLE queue.event ENABLE ROW LEVEL SECURITY;
 ALTER TABLE queue.job ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE queue.job_log ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.job_log_default ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE queue.lane ENABLE ROW LEVEL SECURITY;
 
@@ -1664,6 +1740,8 @@ CREATE POLICY tenant ON queue.event TO trapline_tenant USING ((organisation_id =
 CREATE POLICY tenant ON queue.job TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON queue.job_log TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON queue.job_log_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON queue.lane TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -1702,6 +1780,8 @@ CREATE POLICY worker ON queue.event TO trapline_worker USING (true);
 CREATE POLICY worker ON queue.job TO trapline_worker USING (true);
 
 CREATE POLICY worker ON queue.job_log TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.job_log_default TO trapline_worker USING (true);
 
 CREATE POLICY worker ON queue.lane TO trapline_worker USING (true);
 
@@ -1784,6 +1864,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job TO trapline_worker;
 
 GRANT SELECT,INSERT ON TABLE queue.job_log TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log_default TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log_default TO trapline_worker;
 
 GRANT USAGE ON SEQUENCE queue.job_log_id_seq TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.job_log_id_seq TO trapline_tenant;

@@ -44,7 +44,7 @@ CREATE OR REPLACE FUNCTION queue.write_tasks(
 ) RETURNS void
 LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     WITH added AS MATERIALIZED (
-        SELECT t.*, l.id AS lane_id, l.organisation_id
+        SELECT t.*, l.id AS lane_id, l.organisation_id, g.id AS gate_id
         FROM unnest(p_tasks, p_ids, p_over)
             AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
                  deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, over)
@@ -56,10 +56,10 @@ LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     ),
     described AS (
         INSERT INTO queue.task (
-            id, organisation_id, job_id, lane_id, parent_id, kind, payload, priority,
+            id, organisation_id, job_id, lane_id, gate_id, parent_id, kind, payload, priority,
             max_attempts, timeout, deadline, counted, source, trace_id)
         OVERRIDING SYSTEM VALUE
-        SELECT id, organisation_id, job_id, lane_id, parent_id, kind, payload::jsonb, priority,
+        SELECT id, organisation_id, job_id, lane_id, gate_id, parent_id, kind, payload::jsonb, priority,
                max_attempts, timeout, deadline, counted, source, trace_id
         FROM added
     ),
@@ -128,9 +128,9 @@ BEGIN
              deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, over)
     WHERE t.id > 0;
     UPDATE queue.job j
-    SET total = total + news.total, remaining = remaining + news.total,
-        reserved = reserved + news.counted, overflow = j.overflow + news.over,
-        found = found + news.found, from_sitemap = from_sitemap + news.from_sitemap
+    SET total = j.total + news.total, remaining = j.remaining + news.total,
+        reserved = j.reserved + news.counted, overflow = j.overflow + news.over,
+        found = j.found + news.found, from_sitemap = j.from_sitemap + news.from_sitemap
     WHERE j.id = p_job;
     PERFORM queue.open_lanes(p_job, job.organisation_id, job.priority, p_gates);
     IF job.status = 'paused' THEN

@@ -139,7 +139,10 @@ LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     lanes bigint[];
+    has record;
 BEGIN
+    SELECT bool_or(e.verdict = 1) AS failures, bool_or(e.verdict >= 4) AS returns
+    INTO has FROM unnest(p_endings) e;
     INSERT INTO queue.done (
         task_id, status, code, attempts, stalls, agent_id, started_at, error, result)
     SELECT e.task_id, least(e.verdict, 3), e.code,
@@ -148,7 +151,7 @@ BEGIN
     FROM unnest(p_endings) e
     WHERE e.verdict <= 3 OR e.job_id = ANY (p_closed);
 
-    IF EXISTS (SELECT FROM unnest(p_endings) e WHERE e.verdict = 1) THEN
+    IF has.failures THEN
         INSERT INTO queue.dead_letter (task_id, organisation_id, job_id, kind, code, error)
         SELECT e.task_id, e.organisation_id, e.job_id, t.kind, e.code, e.error
         FROM unnest(p_endings) e
@@ -156,7 +159,7 @@ BEGIN
         WHERE e.verdict = 1;
     END IF;
 
-    IF EXISTS (SELECT FROM unnest(p_endings) e WHERE e.verdict >= 4) THEN
+    IF has.returns THEN
         INSERT INTO queue.waiting (task_id, lane_id, priority, run_at, attempts, stalls, deadline)
         SELECT e.task_id, e.lane_id, e.priority, e.run_at,
                e.attempts + CASE WHEN e.verdict = 4 THEN 1 ELSE 0 END, e.stalls, t.deadline
@@ -194,7 +197,7 @@ DECLARE
     added record;
     admitted bigint;
     left_over bigint;
-    status text;
+    new_status text;
     event_number bigint;
 BEGIN
     over := array_fill(false, ARRAY[coalesce(cardinality(p_ids), 0)]);
@@ -235,7 +238,7 @@ BEGIN
         END IF;
         left_over := job.remaining - j.ended + added.admitted + added.total;
         event_number := job.last_event;
-        status := CASE
+        new_status := CASE
             WHEN left_over > 0 OR job.standing THEN
                 CASE job.status WHEN 'pending' THEN 'running' ELSE job.status END
             WHEN job.completed + j.completed = 0 AND job.failed + j.failed > 0 THEN 'failed'
@@ -258,26 +261,26 @@ BEGIN
                 + (SELECT count(*) FROM queue.event e
                    WHERE e.job_id = j.id AND e.number > event_number);
         END IF;
-        IF status IN ('completed', 'failed') THEN
+        IF new_status IN ('completed', 'failed') THEN
             event_number := event_number + 1;
         END IF;
 
         UPDATE queue.job q
-        SET status = settle_jobs.status, remaining = left_over, total = q.total + added.admitted + added.total,
+        SET status = new_status, remaining = left_over, total = q.total + added.admitted + added.total,
             completed = q.completed + j.completed, failed = q.failed + j.failed,
             skipped = q.skipped + j.skipped, cancelled = q.cancelled + j.cancelled,
             reserved = q.reserved - added.released + added.admitted + added.counted,
             overflow = q.overflow - added.admitted + added.beyond,
-            found = q.found + added.found, from_sitemap = q.from_sitemap + added.from_sitemap,
+            found = q.found + added.linked, from_sitemap = q.from_sitemap + added.from_sitemap,
             active = q.active - j.slots, last_event = event_number,
             started_at = coalesce(q.started_at, now()),
-            finished_at = CASE WHEN settle_jobs.status IN ('completed', 'failed') THEN now() END,
+            finished_at = CASE WHEN new_status IN ('completed', 'failed') THEN now() END,
             expires_at = CASE
-                WHEN settle_jobs.status NOT IN ('completed', 'failed') THEN NULL
-                ELSE now() + queue.keep_for(q.zero_data_retention, settle_jobs.status, q.ttl, q.failed_ttl) END
+                WHEN new_status NOT IN ('completed', 'failed') THEN NULL
+                ELSE now() + queue.keep_for(q.zero_data_retention, new_status, q.ttl, q.failed_ttl) END
         WHERE q.ctid = job.at;
 
-        IF status IN ('completed', 'failed') THEN
+        IF new_status IN ('completed', 'failed') THEN
             PERFORM queue.tell_end(j.id);
             -- Nothing is left in them, and a later round makes new ones; but tasks beyond the
             -- limit still name theirs.
@@ -320,12 +323,12 @@ $$;
 CREATE OR REPLACE FUNCTION queue.added(
     p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_job uuid,
     p_skipped bigint, p_limit bigint, p_reserved bigint, p_overflow bigint,
-    OUT total bigint, OUT counted bigint, OUT beyond bigint, OUT found bigint,
+    OUT total bigint, OUT counted bigint, OUT beyond bigint, OUT linked bigint,
     OUT from_sitemap bigint, OUT released bigint, OUT admitted bigint, OUT over boolean[]
 )
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
-    total := 0; counted := 0; beyond := 0; found := 0; from_sitemap := 0;
+    total := 0; counted := 0; beyond := 0; linked := 0; from_sitemap := 0;
     released := 0; admitted := 0;
     IF p_skipped > 0 THEN
         SELECT count(*) INTO released
@@ -345,7 +348,7 @@ BEGIN
                count(*) FILTER (WHERE t.over),
                count(*) FILTER (WHERE t.source = 1 AND NOT t.over),
                count(*) FILTER (WHERE t.source = 2 AND NOT t.over)
-        INTO total, counted, beyond, found, from_sitemap
+        INTO total, counted, beyond, linked, from_sitemap
         FROM unnest(p_tasks, p_ids, over)
             AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
                  deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, over)
@@ -365,16 +368,21 @@ DECLARE
     ids bigint[] := '{}';
     jobs record;
     j record;
+    has record;
     bears boolean := cardinality(p_tasks) > 0;
 BEGIN
     IF coalesce(cardinality(endings), 0) = 0 THEN RETURN '{}'; END IF;
-    IF EXISTS (SELECT FROM unnest(endings) e WHERE e.verdict = 5) THEN
-        endings := queue.judge_stalls(endings, p_most_stalls);
-    END IF;
+    -- Handing the array on costs more than this look at it, and most batches need none of it.
+    SELECT bool_or(e.verdict = 5) AS stalls, bool_or(e.slots & 1 > 0) AS gates,
+           bool_or(e.slots & 4 > 0) AS organisations
+    INTO has FROM unnest(endings) e;
+    IF has.stalls THEN endings := queue.judge_stalls(endings, p_most_stalls); END IF;
     IF bears THEN ids := queue.take_keys(p_tasks); END IF;
-    PERFORM queue.free_organisations(endings);
+    IF has.organisations THEN PERFORM queue.free_organisations(endings); END IF;
     jobs := queue.settle_jobs(endings, p_tasks, ids, p_events);
-    PERFORM queue.free_gates(endings, p_changes);
+    IF has.gates OR cardinality(p_changes) > 0 THEN
+        PERFORM queue.free_gates(endings, p_changes);
+    END IF;
     IF bears THEN
         FOR j IN
             SELECT t.job_id AS id, q.organisation_id, q.priority, array_agg(DISTINCT t.gate) AS gates

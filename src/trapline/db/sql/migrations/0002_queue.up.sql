@@ -67,6 +67,7 @@ CREATE TABLE queue.job (
 
 CREATE INDEX job_organisation_idx ON queue.job (organisation_id, created_at DESC);
 CREATE INDEX job_organisation_status_idx ON queue.job (organisation_id, status, created_at DESC);
+CREATE INDEX job_open_idx ON queue.job (kind) WHERE status IN ('pending', 'running', 'paused');
 CREATE INDEX job_expires_idx ON queue.job (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX job_retry_of_idx ON queue.job (retry_of) WHERE retry_of IS NOT NULL;
 CREATE UNIQUE INDEX job_standing_key ON queue.job (organisation_id, kind) WHERE standing;
@@ -111,6 +112,7 @@ CREATE TABLE queue.task (
     organisation_id uuid NOT NULL,
     job_id uuid NOT NULL,
     lane_id bigint NOT NULL,
+    gate_id bigint NOT NULL,
     parent_id bigint,
     kind text NOT NULL,
     payload jsonb NOT NULL,
@@ -155,6 +157,8 @@ CREATE TABLE queue.waiting (
 );
 
 CREATE INDEX waiting_run_at_idx ON queue.waiting (run_at);
+CREATE INDEX waiting_deadline_idx ON queue.waiting (deadline) WHERE deadline IS NOT NULL;
+CREATE INDEX waiting_lane_idx ON queue.waiting (lane_id);
 
 -- Tasks beyond their job's limit, which take the place of one that ends skipped.
 CREATE TABLE queue.overflow (
@@ -434,6 +438,10 @@ CREATE TYPE queue.claimed AS (
     job_status text
 );
 
+-- Maintenance makes the partitions of the months to come; the default one holds what is before them.
+CREATE TABLE queue.job_log_default PARTITION OF queue.job_log DEFAULT;
+CREATE TABLE queue.statistic_default PARTITION OF queue.statistic DEFAULT;
+
 -- These churn: vacuum by the rows that died, not by a share of the table.
 ALTER TABLE queue.ready SET (
     autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,
@@ -451,6 +459,7 @@ SELECT tenancy.isolate('queue.dead_letter');
 SELECT tenancy.isolate('queue.event');
 SELECT tenancy.isolate('queue.quota');
 SELECT tenancy.isolate('queue.job_log');
+SELECT tenancy.isolate('queue.job_log_default');
 -- Without an organisation of their own, so that they stay narrow; they are their lane's or task's.
 SELECT tenancy.isolate('queue.ready', 'lane_id IN (SELECT l.id FROM queue.lane l)');
 SELECT tenancy.isolate('queue.waiting', 'lane_id IN (SELECT l.id FROM queue.lane l)');
