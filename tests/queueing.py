@@ -63,9 +63,9 @@ async def working(database: Database, kinds: Kinds, **options: Any) -> AsyncIter
         await running
 
 
-async def ended(database: Database, job_id: JobId, timeout: float = 20.0) -> JobRow:
+async def ended(database: Database, job_id: JobId, seconds: float = 30.0) -> JobRow:
     """Wait for a job's end by polling."""
-    async with asyncio.timeout(timeout):
+    async with asyncio.timeout(seconds):
         while True:
             job = await status(database, job_id)
             if job.status in jobs.ENDED:

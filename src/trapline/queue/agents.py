@@ -6,7 +6,7 @@ import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 from uuid import UUID, uuid4
 
 from trapline.db.connection import LOST, OwnConnection
@@ -32,7 +32,7 @@ class Agent:
     kinds: Sequence[str]
     user_agent: str | None = None
     uuid: UUID = field(default_factory=uuid4)
-    id: AgentId = AgentId(0)
+    id: AgentId = field(default=cast("AgentId", 0))
     _conn: "OwnConnection | None" = None
 
     async def register(self) -> None:

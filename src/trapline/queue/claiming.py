@@ -81,8 +81,7 @@ class Claimer:
         return claim
 
     def _add(self, claim: Claim, row: TurnRow, lane: Lane) -> None:
-        name = row.kind or ""
-        kind = self.kinds[name] if name in self.kinds else None
+        kind = self.kinds.find(row.kind)
         task = _task(row, lane, kind)
         if kind is None or kind.handler is None:
             claim.strange.append(task)

@@ -73,6 +73,10 @@ class Kinds(Mapping[str, Kind]):
         except KeyError:
             raise InvalidInput(f"There is no kind of task named {name!r}.") from None
 
+    def find(self, name: str | None) -> Kind | None:
+        """Return a kind that may not be known here."""
+        return None if name is None else self._kinds.get(name)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._kinds)
 

@@ -22,7 +22,7 @@ class Verdict(IntEnum):
     RELEASED = 6
 
 
-class Skip(TraplineError):  # noqa: N818 (it is no error to the caller)
+class Skip(TraplineError):
     """The task turned out to be unnecessary; it hands its place in the job's limit on."""
 
     def __init__(self, message: str | None = None, code: ExitCode | None = None) -> None:
@@ -64,7 +64,7 @@ class Judgement:
     run_at: datetime | None = None
 
 
-def judge(
+def judge(  # noqa: PLR0913 (all that a decision depends on)
     error: BaseException,
     *,
     attempt: int,

@@ -32,10 +32,10 @@ class Waiting:
                 event.set()
 
     async def for_job(
-        self, job_id: JobId, organisation_id: OrganisationId, *, timeout: float | None = None
+        self, job_id: JobId, organisation_id: OrganisationId, *, seconds: float | None = None
     ) -> JobRow:
         """Return the job once it has ended; TimeoutError when that takes too long."""
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(seconds):
             with self._hearing(job_id) as event:
                 while True:
                     event.clear()
@@ -45,10 +45,10 @@ class Waiting:
                     await self._notice(event)
 
     async def for_task(
-        self, task_id: TaskId, organisation_id: OrganisationId, *, timeout: float | None = None
+        self, task_id: TaskId, organisation_id: OrganisationId, *, seconds: float | None = None
     ) -> GetTaskRow:
         """Return the task once it has ended; TimeoutError when that takes too long."""
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(seconds):
             job_id = (await self._task(task_id, organisation_id)).job_id
             with self._hearing(job_id) as event:
                 while True:

@@ -147,7 +147,7 @@ class Worker:
             except (*LOST, DatabaseUnavailable, *AGAIN) as error:
                 log.warning("a duty of the worker waits", duty=name, error=str(error))
             except asyncpg.PostgresError as error:
-                log.error("a duty of the worker failed", duty=name, error=repr(error))
+                log.exception("a duty of the worker failed", duty=name, sqlstate=error.sqlstate)
             await asyncio.sleep(_PAUSE)
 
     # Turns
@@ -478,7 +478,7 @@ class Worker:
             self._plain.append(Attempt(task, Verdict.RELEASED))
         self._news.set()
         deadline = time.monotonic() + self.grace
-        while self._hands.running and time.monotonic() < deadline:
+        while self._hands.running and time.monotonic() < deadline:  # noqa: ASYNC110 (and watch the clock)
             await asyncio.sleep(0.05)
         now = time.monotonic()
         for running in list(self._hands.running.values()):

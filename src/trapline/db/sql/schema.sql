@@ -493,8 +493,8 @@ DECLARE
     later timestamptz := at + interval '1 second';
     room integer := p_want.take;
     slots smallint := 0;
-    gap interval;
-    bound integer;
+    pause interval;
+    most integer;
     job_most integer;
     job_active integer;
     organisation_most integer;
@@ -509,12 +509,12 @@ BEGIN
     IF gate.ready_at > at THEN
         RETURN NEXT queue.blocked(lane.id, 'gap', gate.ready_at); RETURN;
     END IF;
-    gap := greatest(gate.floor, coalesce(lane.gap, gate.gap));
-    bound := coalesce(lane.bound, gate.bound);
-    IF gap > interval '0' THEN room := least(room, 1); END IF;
-    IF bound IS NOT NULL THEN
+    pause := greatest(gate.floor, coalesce(lane.gap, gate.gap));
+    most := coalesce(lane.bound, gate.bound);
+    IF pause > interval '0' THEN room := least(room, 1); END IF;
+    IF most IS NOT NULL THEN
         slots := slots | 1;
-        room := least(room, bound - gate.in_flight);
+        room := least(room, most - gate.in_flight);
         IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'gate', later); RETURN; END IF;
     END IF;
 
@@ -545,12 +545,12 @@ BEGIN
     RETURN QUERY SELECT * FROM queue.move(p_lease, ARRAY[p_want], slots);
     GET DIAGNOSTICS moved = ROW_COUNT;
     IF moved = 0 THEN RETURN; END IF;
-    IF slots & 1 > 0 OR gap > interval '0' THEN
+    IF slots & 1 > 0 OR pause > interval '0' THEN
         UPDATE queue.gate g
         SET in_flight = g.in_flight + CASE WHEN slots & 1 > 0 THEN moved ELSE 0 END,
-            ready_at = CASE WHEN gap > interval '0' THEN at + gap ELSE g.ready_at END
+            ready_at = CASE WHEN pause > interval '0' THEN at + pause ELSE g.ready_at END
         WHERE g.id = gate.id;
-        IF gap > interval '0' THEN RETURN NEXT queue.blocked(lane.id, 'gap', at + gap); END IF;
+        IF pause > interval '0' THEN RETURN NEXT queue.blocked(lane.id, 'gap', at + pause); END IF;
     END IF;
     IF slots & 2 > 0 THEN
         UPDATE queue.job j SET active = j.active + moved WHERE j.id = lane.job_id;
