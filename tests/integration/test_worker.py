@@ -432,7 +432,7 @@ async def test_a_lost_connection_while_finishing_finishes_once(
                     " WHERE usename = current_user AND pid <> pg_backend_pid()"
                     " AND datname = current_database() AND state = 'active' LIMIT 1"
                 )
-                await asyncio.sleep(0.03)
+                await asyncio.sleep(0.2)
     job = await status(database, job_id)
     assert (job.completed, job.failed) == (2000, 0)
     assert set(counted) == set(range(2000))

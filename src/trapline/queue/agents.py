@@ -20,6 +20,7 @@ log = get_logger(__name__)
 
 LOCK_CLASS: Final = 0x71_61_67  # "qag": our half of the advisory lock's key
 HEARTBEAT: Final = 15.0
+_PAUSE: Final = 0.5
 
 
 @dataclass(slots=True)
@@ -36,6 +37,15 @@ class Agent:
     _conn: "OwnConnection | None" = None
 
     async def register(self) -> None:
+        """Show this agent to others, however often the server goes away meanwhile."""
+        while True:
+            try:
+                return await self._register()
+            except LOST as error:
+                log.warning("the agent cannot register yet", error=str(error))
+                await asyncio.sleep(_PAUSE)
+
+    async def _register(self) -> None:
         """Take the lock first, so that nobody ever sees this agent without it."""
         self._conn = await self.database.dedicated()
         self.id = AgentId(await queries.next_agent_id(self._conn))

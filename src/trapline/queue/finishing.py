@@ -100,6 +100,11 @@ def encode(result: Any) -> str:
     return checked(msgspec.json.encode(result), "The result")
 
 
+def written(result: Any) -> msgspec.Raw | None:
+    """Return a result as it will be stored: one that cannot be is its handler's failure."""
+    return None if result is None else msgspec.Raw(encode(result).encode())
+
+
 @dataclass(slots=True)
 class Finisher:
     """Finishes batches of attempts of any jobs and organisations."""

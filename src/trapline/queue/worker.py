@@ -26,7 +26,7 @@ from trapline.model import JobId
 from trapline.queue import metrics
 from trapline.queue.agents import Agent
 from trapline.queue.claiming import Claimer
-from trapline.queue.finishing import AGAIN, Attempt, Finished, Finisher, Store
+from trapline.queue.finishing import AGAIN, Attempt, Finished, Finisher, Store, written
 from trapline.queue.jobs import ENDED
 from trapline.queue.kinds import Kinds
 from trapline.queue.lanes import Lanes, Want
@@ -307,12 +307,12 @@ class Worker:
             return Attempt(
                 task,
                 value=value.result,
-                result=value.result,
+                result=written(value.result),
                 children=list(value.children),
                 events=list(value.events),
                 gate=value.gate,
             )
-        return Attempt(task, value=value, result=value)
+        return Attempt(task, value=value, result=written(value))
 
     def _failed(self, task: Task, error: BaseException) -> Attempt:
         judgement = judge(
