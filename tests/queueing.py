@@ -1,7 +1,7 @@
 """What the tests of the queue share: kinds, a job in one line, a worker for a while."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -61,6 +61,13 @@ async def working(database: Database, kinds: Kinds, **options: Any) -> AsyncIter
     finally:
         worker.stop()
         await running
+
+
+async def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait until something is the case."""
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110 (what is waited for has no event)
+            await asyncio.sleep(0.01)
 
 
 async def ended(database: Database, job_id: JobId, seconds: float = 30.0) -> JobRow:

@@ -73,9 +73,7 @@ class Machine(RuleBasedStateMachine):
 
     async def _begin(self) -> None:
         owner = await asyncpg.connect(self.dsn)
-        await owner.execute(
-            "TRUNCATE " + ", ".join(f"queue.{table}" for table in TABLES.split())
-        )
+        await owner.execute("TRUNCATE " + ", ".join(f"queue.{table}" for table in TABLES.split()))
         await owner.close()
         self.context = Database.connect(self.dsn, self.settings)
         self.database = await self.context.__aenter__()
@@ -210,9 +208,7 @@ class Machine(RuleBasedStateMachine):
         children=st.integers(0, 3),
         later=st.booleans(),
     )
-    def finish(
-        self, data: st.DataObject, verdict: Verdict, children: int, later: bool
-    ) -> None:
+    def finish(self, data: st.DataObject, verdict: Verdict, children: int, later: bool) -> None:
         chosen = data.draw(
             st.lists(st.sampled_from(self.held + self.stale), unique_by=lambda t: t.id, max_size=5)
         )
@@ -333,9 +329,7 @@ def test_every_interleaving_keeps_the_promises(
 
 
 @pytest.fixture
-def machine_database(
-    server_dsn: str, template: str, server_settings: Settings
-) -> Any:
+def machine_database(server_dsn: str, template: str, server_settings: Settings) -> Any:
     """A database for a test that runs its own event loop."""
     name = f"machine_{uuid4().hex}"
 

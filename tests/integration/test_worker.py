@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.queueing import (
     numbers,
     status,
     submit,
+    until,
     working,
 )
 from trapline.db import pool
@@ -283,12 +285,11 @@ async def test_a_gate_bounds_and_spaces_its_tasks(
         await ended(database, job_id)
         assert most == 2
         spaced = [
-            NewTask("number", Number(-1), Gate("spaced", timedelta(seconds=0.1)))
-            for _ in range(4)
+            NewTask("number", Number(-1), Gate("spaced", timedelta(seconds=0.1))) for _ in range(4)
         ]
         job_id, _ = await submit(database, kinds, organisation_id, spaced)
         await ended(database, job_id)
-    gaps = [after - before for before, after in zip(starts, starts[1:], strict=False)]
+    gaps = [after - before for before, after in pairwise(starts)]
     # The gate counts from claim to claim; a start may lag behind its claim, so bound the sum.
     assert sum(gaps) >= 0.25
     await assert_sound(database)
@@ -343,8 +344,7 @@ async def test_cancel_stops_queued_tasks_at_once_and_running_ones_soon(
             await jobs.cancel(conn, job_id, by="me", reason="enough")
         worker.bell.ring(jobs=[job_id])
         async with asyncio.timeout(10):
-            while worker._unfinished():
-                await asyncio.sleep(0.02)
+            await until(lambda: not worker._unfinished())
         job = await status(database, job_id)
     assert (job.status, job.cancelled, job.remaining) == ("cancelled", 50, 0)
     assert (job.cancelled_by, job.cancel_reason) == ("me", "enough")
@@ -363,13 +363,11 @@ async def test_pause_and_resume(database: Database, organisation_id: Organisatio
     kinds = kinds_of(handle)
     job_id, _ = await submit(database, kinds, organisation_id, numbers(200))
     async with working(database, kinds, concurrency=2) as worker:
-        while done < 5:
-            await asyncio.sleep(0.01)
+        await until(lambda: done >= 5)
         async with database.tenant_tx(organisation_id) as conn:
             await jobs.pause(conn, job_id)
         async with asyncio.timeout(10):
-            while worker._unfinished():
-                await asyncio.sleep(0.02)
+            await until(lambda: not worker._unfinished())
         held = done
         await asyncio.sleep(0.3)
         assert done == held < 200
@@ -400,7 +398,9 @@ async def test_a_stopped_worker_hands_back_what_it_has(
         assert await conn.fetchval("SELECT count(*) FROM queue.ready") == 20
         assert await conn.fetchval("SELECT count(*) FROM queue.leased") == 0
         assert await conn.fetchval("SELECT max(attempts) FROM queue.ready") == 0
-        assert await conn.fetchval("SELECT count(*) FROM queue.agent WHERE finished_at IS NULL") == 0
+        assert (
+            await conn.fetchval("SELECT count(*) FROM queue.agent WHERE finished_at IS NULL") == 0
+        )
     assert len(added) == 20
     await assert_sound(database)
 
@@ -459,8 +459,8 @@ async def test_waiting_for_a_job_and_a_task(
         task = await waiting.for_task(added[0].task_id, organisation_id, seconds=20)
         assert task.result == 0
     hearing.cancel()
+    stuck, _ = await submit(database, kinds, organisation_id, numbers(1))
     with pytest.raises(TimeoutError):
-        stuck, _ = await submit(database, kinds, organisation_id, numbers(1))
         await waiting.for_job(stuck, organisation_id, seconds=0.1)
 
 
@@ -474,7 +474,7 @@ async def test_a_kind_that_is_not_known_here_is_left_to_others(
     job_id, _ = await submit(database, known, organisation_id, numbers(3))
     async with working(database, kinds_of(None)):
         async with asyncio.timeout(10):
-            while await _count(database, "waiting") < 3:
+            while await _count(database, "waiting") < 3:  # noqa: ASYNC110 (the database is asked)
                 await asyncio.sleep(0.02)
     async with database.system_tx() as conn:
         await conn.execute("UPDATE queue.waiting SET run_at = $1", datetime.now(UTC))

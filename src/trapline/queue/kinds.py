@@ -56,6 +56,11 @@ def checked(encoded: bytes, what: str) -> str:
 class Kinds(Mapping[str, Kind]):
     """The kinds that this process knows."""
 
+    @classmethod
+    def stored(cls) -> "Kinds":
+        """Return kinds that take any payload: for tasks that were checked when they first came."""
+        return _Stored()
+
     def __init__(self, kinds: Iterable[Kind] = ()) -> None:
         self._kinds: dict[str, Kind] = {}
         for kind in kinds:
@@ -85,3 +90,8 @@ class Kinds(Mapping[str, Kind]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._kinds
+
+
+class _Stored(Kinds):
+    def __getitem__(self, name: str) -> Kind:
+        return Kind(name, object)

@@ -1175,7 +1175,7 @@ CREATE TABLE queue.gate (
     gap interval DEFAULT '00:00:00'::interval NOT NULL,
     floor interval DEFAULT '00:00:00'::interval NOT NULL,
     bound integer,
-    ready_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    ready_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
     in_flight integer DEFAULT 0 NOT NULL,
     pressure smallint DEFAULT 0 NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,

@@ -80,7 +80,7 @@ CREATE TABLE queue.gate (
     -- What no job's wish goes below: a robots.txt's Crawl-delay.
     floor interval NOT NULL DEFAULT '0' CHECK (floor >= interval '0'),
     bound integer CHECK (bound > 0),
-    ready_at timestamptz NOT NULL DEFAULT '-infinity',
+    ready_at timestamptz NOT NULL DEFAULT 'epoch',
     in_flight integer NOT NULL DEFAULT 0,
     -- The exponent of the gap: rises when the host asks for less, falls with success.
     pressure smallint NOT NULL DEFAULT 0,
