@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import asyncpg
@@ -16,7 +17,6 @@ import pytest
 from tests.queueing import assert_sound, kinds_of, numbers, submit
 from trapline.db import pool, tenancy
 from trapline.db.pool import Database
-from trapline.errors import DatabaseUnavailable
 from trapline.settings import Settings
 
 TASKS = 20_000
@@ -50,8 +50,9 @@ async def test_every_effect_is_there_once(own_server: tuple[str, Settings]) -> N
         job_id, _ = await submit(database, kinds_of(), organisation_id, numbers(TASKS))
         workers = [await _start(dsn, settings) for _ in range(WORKERS)]
         try:
+            await _until(dsn, "SELECT count(*) >= 8 FROM queue.agent")
             await _havoc(dsn, settings, workers, rng)
-            await _until_done(dsn, settings)
+            await _until(dsn, "SELECT sum(remaining) = 0 FROM queue.job")
         finally:
             for worker in workers:
                 if worker.returncode is None:
@@ -107,13 +108,15 @@ async def _restart(dsn: str) -> None:
     conn.terminate()
 
 
-async def _until_done(dsn: str, settings: Settings) -> None:
+async def _until(dsn: str, condition: str) -> None:
+    """Ask until it is so, whether or not the server is there at the moment."""
     async with asyncio.timeout(150):
         while True:
-            try:
-                async with pool.owner(dsn, settings) as conn:
-                    if not await conn.fetchval("SELECT sum(remaining) FROM queue.job"):
+            with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                conn = await asyncpg.connect(dsn)
+                try:
+                    if await conn.fetchval(condition):
                         return
-            except (OSError, asyncpg.PostgresError, DatabaseUnavailable):
-                pass
+                finally:
+                    await conn.close()
             await asyncio.sleep(0.5)
