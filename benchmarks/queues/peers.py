@@ -92,6 +92,7 @@ async def fill_awa(dsn: str, tasks: int) -> None:
 
     client = AsyncClient(awa_url(dsn))
     await client.migrate()
+    await client.install_queue_storage()
 
     @client.task(Noop, queue="bench")
     async def noop(job: Any) -> None:

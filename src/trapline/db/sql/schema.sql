@@ -676,7 +676,7 @@ DECLARE
     lanes bigint[];
 BEGIN
     WITH due AS MATERIALIZED (
-        SELECT w.ctid AS at FROM queue.waiting w WHERE w.run_at <= clock_timestamp()
+        SELECT w.ctid AS at FROM queue.waiting w WHERE w.run_at <= now()
         ORDER BY w.run_at LIMIT p_most FOR UPDATE SKIP LOCKED
     ),
     gone AS MATERIALIZED (

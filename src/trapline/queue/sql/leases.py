@@ -42,7 +42,7 @@ _EXPIRED_TASKS: Final = """
 -- name: ExpiredTasks
 SELECT d.lease_id, d.task_id, t.kind
 FROM (
-    SELECT l.id FROM queue.lease l WHERE l.expires_at <= clock_timestamp()
+    SELECT l.id FROM queue.lease l WHERE l.expires_at <= now()
     ORDER BY l.expires_at LIMIT $1::integer
 ) l
 CROSS JOIN LATERAL (
@@ -80,10 +80,15 @@ _DROP_SPENT_LEASES: Final = """
 -- name: DropSpentLeases
 DELETE FROM queue.lease l
 WHERE l.id = ANY (ARRAY(
-    SELECT o.id FROM queue.lease o
-    WHERE o.expires_at <= clock_timestamp() - interval '1 second'
-        AND NOT EXISTS (SELECT FROM queue.leased d WHERE d.lease_id = o.id)
-    ORDER BY o.expires_at LIMIT $1::integer))
+    SELECT o.id FROM (
+        SELECT i.id FROM queue.lease i WHERE i.expires_at <= now() - interval '1 second'
+        ORDER BY i.expires_at LIMIT $1::integer
+    ) o
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS tasks FROM (
+            SELECT FROM queue.leased d WHERE d.lease_id = o.id LIMIT 1) d
+    ) d
+    WHERE d.tasks = 0))
 """
 
 
