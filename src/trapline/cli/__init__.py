@@ -19,6 +19,9 @@ from trapline.settings import Settings
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "serve": "Start the API, the workers and the embedded PostgreSQL.",
+        "jobs": "Jobs: list, show, cancel, pause, resume, retry, why.",
+        "tasks": "Tasks and dead letters: list, show, retry, resolve.",
+        "audit": "Recompute every counter from the rows.",
         "orgs": "Organisations and their limits.",
         "members": "Members of an organisation.",
         "keys": "API keys: create, list, revoke.",
