@@ -6,15 +6,11 @@ Ids are distinct types, so that swapped arguments fail the type check.
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import NewType, Protocol
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import NewType
 from uuid import UUID
 
 from msgspec import Struct

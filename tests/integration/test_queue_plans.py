@@ -48,7 +48,9 @@ async def full(database: Database, organisation_id: OrganisationId, dsn: str) ->
     conn = await asyncpg.connect(dsn)
     await prepare(conn)
     await conn.execute(FILL, MILLION)
-    await conn.execute("UPDATE queue.job SET total = $1, remaining = $1, reserved = $1", MILLION + 1)
+    await conn.execute(
+        "UPDATE queue.job SET total = $1, remaining = $1, reserved = $1", MILLION + 1
+    )
     await conn.execute(FILL_DONE, MILLION)
     await conn.execute(FILL_JOBS, organisation_id, MILLION // 5)
     await conn.execute(FILL_LEASED, MILLION // 5)

@@ -8,6 +8,7 @@ import click
 from msgspec.structs import asdict
 
 from trapline.cli import terminal
+from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import InvalidInput
 from trapline.model import JobId, TaskId
@@ -56,7 +57,7 @@ async def list_(
     Example: trapline jobs list --kind crawl --json
     """
     async with database.system_tx() as conn:
-        organisation = await terminal.organisation(conn, org)
+        organisation = await tenancy.find_organisation(conn, org)
         rows = await queries.list_jobs(
             conn,
             organisation_id=organisation.id,

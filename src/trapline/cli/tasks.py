@@ -7,6 +7,7 @@ from msgspec.structs import asdict
 
 from trapline.cli import terminal
 from trapline.cli.jobs import job_id_of
+from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import ExitCode, InvalidInput
 from trapline.model import TaskId
@@ -56,7 +57,7 @@ async def list_(
     """
     job_id = None if job is None else job_id_of(job)
     async with database.system_tx() as conn:
-        organisation = await terminal.organisation(conn, org)
+        organisation = await tenancy.find_organisation(conn, org)
         if dead:
             letters = await deadletters.list_open(
                 conn, organisation.id, Filter(job_id=job_id, kind=kind), most=limit
@@ -122,7 +123,7 @@ async def retry(
     Example: trapline tasks retry --kind fetch --code 26
     """
     async with database.system_tx() as conn:
-        organisation = await terminal.organisation(conn, org)
+        organisation = await tenancy.find_organisation(conn, org)
         again = await deadletters.retry(
             conn,
             Kinds.stored(),
@@ -155,7 +156,7 @@ async def resolve(
     Example: trapline tasks resolve 4711 4712
     """
     async with database.system_tx() as conn:
-        organisation = await terminal.organisation(conn, org)
+        organisation = await tenancy.find_organisation(conn, org)
         count = await deadletters.resolve(
             conn, organisation.id, _chosen(task, job, kind, code), by="cli"
         )

@@ -23,10 +23,7 @@ LOST = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.InterfaceError,
-<<<<<<< HEAD
-=======
     # A connection that is closed between two messages of one exchange.
->>>>>>> queue
     asyncpg.InternalClientError,
 )
 

@@ -44,12 +44,16 @@ class NewEvent:
 
 @dataclass(slots=True)
 class Finished:
-    """What a handler returns when its result is not all there is."""
+    """What a handler returns when its result is not all there is.
+
+    With an error the attempt failed as if the handler had raised it, but its result is stored.
+    """
 
     result: Any = None
     children: Sequence[NewTask] = ()
     events: Sequence[NewEvent] = ()
     gate: GateChange | None = None
+    error: Exception | None = None
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from enum import IntEnum
 from trapline.errors import OUTCOMES, Category, ExitCode, Retry, TraplineError, VisitFailed
 
 LONGEST_ERROR = 2000
+_UNNECESSARY = (Category.SKIPPED, Category.REFUSED_BY_ROBOTS)
 
 
 class Verdict(IntEnum):
@@ -80,7 +81,7 @@ def judge(  # noqa: PLR0913 (all that a decision depends on)
     code = error.code if isinstance(error, VisitFailed) else ExitCode.UNEXPECTED
     if not isinstance(error, TraplineError):
         reason = f"{type(error).__name__}: {reason}"[:LONGEST_ERROR]
-    if OUTCOMES[code].category is Category.SKIPPED:
+    if OUTCOMES[code].category in _UNNECESSARY:
         return Judgement(Verdict.SKIPPED, code, reason)
     pause = _pause(error, OUTCOMES[code].retry, attempt, policy, rng)
     if pause is None or attempt >= max_attempts:

@@ -245,3 +245,11 @@ async def list_of_job(
 ) -> list[ListTasksRow]:
     """Return a job's tasks in the order they were added, after a task's id."""
     return await queries.list_tasks(conn, job_id=job_id, after=after, most=most)
+
+
+async def take_key(conn: Connection, task: Task, unique: Unique) -> bool:
+    """Claim one more key of its job for a running task; False if another task has it."""
+    taken = await queries.take_key(
+        conn, scope=task.job_id, key=unique.hashed(), job_id=task.job_id, task_id=task.id
+    )
+    return taken == 1

@@ -303,16 +303,23 @@ class Worker:
         handler = self.kinds[task.kind].handler
         assert handler is not None  # noqa: S101 (the claimer refuses kinds without one)
         value = await handler(task)
+        # What is stored need not be JSON: the store hook says what its result is.
+        stored = self.store is not None and self.kinds[task.kind].stored
+        if isinstance(value, Finished) and value.error is not None:
+            attempt = self._failed(task, value.error)
+            attempt.value, attempt.gate = value.result, value.gate
+            attempt.events = list(value.events)
+            return attempt
         if isinstance(value, Finished):
             return Attempt(
                 task,
                 value=value.result,
-                result=written(value.result),
+                result=None if stored else written(value.result),
                 children=list(value.children),
                 events=list(value.events),
                 gate=value.gate,
             )
-        return Attempt(task, value=value, result=written(value))
+        return Attempt(task, value=value, result=None if stored else written(value))
 
     def _failed(self, task: Task, error: BaseException) -> Attempt:
         judgement = judge(
@@ -365,7 +372,7 @@ class Worker:
             return
         self._statistics.count(task.kind, attempt.verdict, seconds)
         stored = (
-            attempt.verdict is Verdict.COMPLETED
+            (attempt.verdict is Verdict.COMPLETED or attempt.value is not None)
             and self.store is not None
             and self.kinds[task.kind].stored
         )

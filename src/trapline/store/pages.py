@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+
 from trapline.db.connection import Connection
 from trapline.model import JobId, OrganisationId, PageId, SiteId, UrlId, new_uuid
 from trapline.store.identity import content_hash
@@ -143,9 +145,14 @@ async def _add_versions(
         page_types=[c.page_type for c in contents],
         texts=[c.text for c in contents],
         markdowns=[c.markdown for c in contents],
-        metadatas=[c.metadata or {} for c in contents],
-        links=[list(c.links) for c in contents],
+        metadatas=[_json(c.metadata or {}) for c in contents],
+        links=[_json(c.links) for c in contents],
         warnings=[c.warning for c in contents],
         sha256s=[c.sha256 for c in contents],
     )
     return {row.page_id: (row.version_id, row.number) for row in rows}
+
+
+def _json(value: object) -> str:
+    """Return JSON that PostgreSQL takes: it has no place for a NUL character."""
+    return msgspec.json.encode(value).decode().replace("\\u0000", "")

@@ -4,29 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from msgspec import Struct
-
 from trapline.db.connection import Connection
 from trapline.model import OrganisationId, SiteId, UrlId
-
-
-class CandidateRow(Struct, frozen=True, gc=False):
-    site_id: SiteId
-    url_id: UrlId
-    organisation_id: OrganisationId
-    discovered_at: datetime
-    last_visit_at: datetime | None
-    last_exit_code: int | None
-    last_contentful_at: datetime | None
-    last_etag: str | None
-    last_modified: datetime | None
-    looks: float
-    changes: float
-    seconds: float
-    failures: int
-    declared: str | None
-    due_at: datetime | None
-
 
 _DISCOVER_CANDIDATES: Final = """
 -- name: DiscoverCandidates
@@ -131,22 +110,3 @@ async def visit_candidates(
         failures,
         due_ats,
     )
-
-
-_FIND_CANDIDATE: Final = """
--- name: FindCandidate
-SELECT c.*
-FROM frontier.url u
-JOIN frontier.candidate c ON c.url_id = u.id
-WHERE u.organisation_id = $1
-  AND u.hash = $2
-  AND c.site_id = $3
-"""
-
-
-async def find_candidate(
-    conn: Connection, *, organisation_id: OrganisationId, hash: bytes, site_id: SiteId
-) -> CandidateRow | None:
-    """What is known of a URL in a site, if it was ever seen there."""
-    row = await conn.fetchrow(_FIND_CANDIDATE, organisation_id, hash, site_id)
-    return None if row is None else CandidateRow(*row)

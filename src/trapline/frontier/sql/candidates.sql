@@ -51,12 +51,3 @@ ON CONFLICT (site_id, url_id) DO UPDATE SET
     seconds = excluded.seconds,
     failures = excluded.failures,
     due_at = excluded.due_at;
-
--- name: FindCandidate :one
--- What is known of a URL in a site, if it was ever seen there.
-SELECT c.*
-FROM frontier.url u
-JOIN frontier.candidate c ON c.url_id = u.id
-WHERE u.organisation_id = sqlc.arg(organisation_id)
-  AND u.hash = sqlc.arg(hash)
-  AND c.site_id = sqlc.arg(site_id);

@@ -217,3 +217,19 @@ RETURNING lease_id, task_id
 async def overdue_waiting(conn: Connection, *, most: int) -> list[OverdueWaitingRow]:
     """The same for tasks that wait for a retry or a later time."""
     return [OverdueWaitingRow(*row) for row in await conn.fetch(_OVERDUE_WAITING, most)]
+
+
+_TAKE_KEY: Final = """
+-- name: TakeKey
+INSERT INTO queue.unique_key AS k (scope, key, job_id, task_id)
+VALUES ($1, $2, $3, $4)
+ON CONFLICT (scope, key) DO UPDATE SET task_id = excluded.task_id
+WHERE k.task_id = excluded.task_id
+"""
+
+
+async def take_key(
+    conn: Connection, *, scope: UUID, key: UUID, job_id: JobId, task_id: TaskId
+) -> int:
+    """Make a key of a running task's job its own; nothing happens if another task has it."""
+    return int((await conn.execute(_TAKE_KEY, scope, key, job_id, task_id)).rpartition(" ")[2])

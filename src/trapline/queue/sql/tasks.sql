@@ -80,3 +80,10 @@ gone AS MATERIALIZED (
 INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls)
 SELECT lease.id, g.task_id, g.lane_id, g.priority, g.attempts, g.stalls FROM gone g CROSS JOIN lease
 RETURNING lease_id, task_id;
+
+-- name: TakeKey :execrows
+-- Make a key of a running task's job its own; nothing happens if another task has it.
+INSERT INTO queue.unique_key AS k (scope, key, job_id, task_id)
+VALUES (sqlc.arg(scope), sqlc.arg(key), sqlc.arg(job_id), sqlc.arg(task_id))
+ON CONFLICT (scope, key) DO UPDATE SET task_id = excluded.task_id
+WHERE k.task_id = excluded.task_id;

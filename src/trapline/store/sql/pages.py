@@ -92,7 +92,10 @@ WITH added AS (
         extractor_version, status, title, language, page_type, text, markdown, metadata, links,
         warning, sha256
     )
-    SELECT *
+    SELECT
+        organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
+        extractor_version, status, title, language, page_type, text, markdown,
+        metadata::jsonb, links::jsonb, warning, sha256
     FROM unnest(
         $1::uuid[],
         $2::uuid[],
@@ -108,10 +111,14 @@ WITH added AS (
         $12::text[],
         $13::text[],
         $14::text[],
-        $15::jsonb[],
-        $16::jsonb[],
+        $15::text[],
+        $16::text[],
         $17::text[],
         $18::bytea[]
+    ) AS new (
+        organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
+        extractor_version, status, title, language, page_type, text, markdown, metadata, links,
+        warning, sha256
     )
     RETURNING id, page_id, number, content_hash, extractor_version, fetched_at
 ),
@@ -146,8 +153,8 @@ async def add_versions(
     page_types: Sequence[str | None] | None,
     texts: Sequence[str],
     markdowns: Sequence[str],
-    metadatas: Sequence[Any],
-    links: Sequence[Any],
+    metadatas: Sequence[str],
+    links: Sequence[str],
     warnings: Sequence[str | None] | None,
     sha256s: Sequence[bytes | None] | None,
 ) -> list[AddVersionsRow]:
@@ -209,18 +216,3 @@ async def get_version(conn: Connection, *, version_id: int) -> VersionRow | None
     """One version of a page."""
     row = await conn.fetchrow(_GET_VERSION, version_id)
     return None if row is None else VersionRow(*row)
-
-
-_HAS_VERSION: Final = """
--- name: HasVersion
-SELECT EXISTS (
-    SELECT FROM store.page p
-    WHERE p.site_id = $1 AND p.url_id = $2 AND p.version_id IS NOT NULL
-) AS has_version
-"""
-
-
-async def has_version(conn: Connection, *, site_id: SiteId, url_id: UrlId) -> bool:
-    """Whether a page still has a version that a 304 would confirm."""
-    value: bool = await conn.fetchval(_HAS_VERSION, site_id, url_id)
-    return value

@@ -23,7 +23,10 @@ WITH added AS (
         extractor_version, status, title, language, page_type, text, markdown, metadata, links,
         warning, sha256
     )
-    SELECT *
+    SELECT
+        organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
+        extractor_version, status, title, language, page_type, text, markdown,
+        metadata::jsonb, links::jsonb, warning, sha256
     FROM unnest(
         sqlc.arg(organisation_ids)::uuid[],
         sqlc.arg(page_ids)::uuid[],
@@ -39,10 +42,14 @@ WITH added AS (
         sqlc.narg(page_types)::text[],
         sqlc.arg(texts)::text[],
         sqlc.arg(markdowns)::text[],
-        sqlc.arg(metadatas)::jsonb[],
-        sqlc.arg(links)::jsonb[],
+        sqlc.arg(metadatas)::text[],
+        sqlc.arg(links)::text[],
         sqlc.narg(warnings)::text[],
         sqlc.narg(sha256s)::bytea[]
+    ) AS new (
+        organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
+        extractor_version, status, title, language, page_type, text, markdown, metadata, links,
+        warning, sha256
     )
     RETURNING id, page_id, number, content_hash, extractor_version, fetched_at
 ),
@@ -69,10 +76,3 @@ WHERE p.site_id = gone.site_id AND p.url_id = gone.url_id;
 -- name: GetVersion :one
 -- One version of a page.
 SELECT * FROM store.version WHERE id = sqlc.arg(version_id);
-
--- name: HasVersion :one
--- Whether a page still has a version that a 304 would confirm.
-SELECT EXISTS (
-    SELECT FROM store.page p
-    WHERE p.site_id = sqlc.arg(site_id) AND p.url_id = sqlc.arg(url_id) AND p.version_id IS NOT NULL
-) AS has_version;
