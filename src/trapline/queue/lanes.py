@@ -21,7 +21,7 @@ SECONDS_PER_PRIORITY: Final = 1.0
 QUANTUM: Final = 8
 RESCAN_EVERY: Final = 1.5
 # A rescan walks over rows that died under a long-held snapshot; it may cost at most this share.
-RESCAN_SHARE: Final = 0.05
+RESCAN_SHARE: Final = 0.02
 EMPTY_PAUSE: Final = 1.0
 
 

@@ -44,6 +44,7 @@ TICK: Final = 1.0
 WATCH: Final = 0.25
 LANES_PER_ORGANISATION: Final = 10_000
 PROMOTED_AT_ONCE: Final = 5_000
+DEAR_LOOK: Final = 0.02
 # Claimed ahead: what is done in this time, at most so many.
 AHEAD_SECONDS: Final = 0.05
 MOST_AHEAD: Final = 1_000
@@ -101,6 +102,7 @@ class Worker:
         )
         self._ears = Ears(self.database)
         self._ears.on_ready(self._refresh.set)
+        self.bell.on_ready_here(self._refresh.set)
         self._ears.on_jobs(lambda _: self._refresh.set())
         self._claimer = Claimer(self.database, self.kinds, self._lanes, self.lease_time)
         self._finisher = Finisher(self.database, self.kinds, self.store)
@@ -401,7 +403,6 @@ class Worker:
             self._refresh.clear()
             now = time.monotonic()
             async with self.database.system_tx() as conn:
-                due = await queries.promote(conn, most=PROMOTED_AT_ONCE)
                 rows = await queries.served_lanes(
                     conn, most_per_organisation=LANES_PER_ORGANISATION
                 )
@@ -410,9 +411,18 @@ class Worker:
             self._lanes.refresh(rows, now)
             self._lanes.wake(now)
             self._news.set()
+            next_at = await self._promote()
             self._heed({row.id: row.status for row in states})
             await self._statistics.flush_sometimes()
-            await self._rest(now, due.next_at if due else None)
+            await self._rest(now, next_at)
+
+    async def _promote(self) -> datetime | None:
+        """Let tasks run whose time has come; return when the next one's does."""
+        async with self.database.system_tx() as conn:
+            due = await queries.promote(conn, most=PROMOTED_AT_ONCE)
+        if due is not None and due.promoted:
+            self._refresh.set()
+        return due.next_at if due else None
 
     async def _rest(self, began: float, next_at: datetime | None) -> None:
         """Sleep until the next tick is worth it; many lanes are looked at less often."""
@@ -422,9 +432,9 @@ class Worker:
             pause = min(pause, max(0.01, (next_at - datetime.now(UTC)).total_seconds()))
         try:
             async with asyncio.timeout(pause):
+                # After a dear look, a burst of notices is gathered into one reason for the next.
+                await asyncio.sleep(min(took, TICK) if took > DEAR_LOOK else 0)
                 await self._refresh.wait()
-                # A burst of notices is one reason to look.
-                await asyncio.sleep(min(took, TICK))
         except TimeoutError:
             return
 
