@@ -98,7 +98,9 @@ class Lanes:
         """Choose lanes and how much to ask of each, fairly, for so many tasks in all."""
         self._unpark(now)
         wants: list[Want] = []
-        quantum = max(QUANTUM, room // max(1, sum(map(len, self._due.values()))))
+        # Each organisation's part of the room, however many lanes it has to spread it over.
+        share = room // max(1, len(self._due))
+        takes = {owner: max(QUANTUM, share // max(1, len(due))) for owner, due in self._due.items()}
         while room > 0 and self._turns:
             organisation_id = self._turns[0]
             self._turns.rotate(-1)
@@ -109,7 +111,7 @@ class Lanes:
                 continue
             lane = self._lanes.get(heappop(due)[1])
             if lane is not None:
-                wants.append(self._want(lane, min(room, quantum), now))
+                wants.append(self._want(lane, min(room, takes[organisation_id]), now))
                 room -= wants[-1].take
         return wants
 
