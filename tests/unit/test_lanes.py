@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trapline.model import JobId, OrganisationId
-from trapline.queue.lanes import EMPTY_PAUSE, RESCAN_EVERY, START, Lanes, Want
+from trapline.queue.lanes import EMPTY_PAUSE, RESCAN_EVERY, START, Blocked, Lanes, Want
 from trapline.queue.sql.claiming import ServedLanesRow
 
 ACME, UMBRELLA = (OrganisationId(UUID(int=n)) for n in (1, 2))
@@ -82,11 +82,15 @@ def test_a_blocked_lane_waits_for_its_time_or_for_a_slot() -> None:
     lanes = Lanes()
     lanes.refresh([row(1)], 0)
     (want,) = lanes.pick(10, 0)
-    lanes.answered(want, [], 5.0, 0)
+    lanes.answered(want, [], Blocked("job", 5.0), 0)
     lanes.wake(1)
     assert lanes.pick(10, 1) == []
     lanes.free([want.lane.job_id], [], 2)
-    assert len(lanes.pick(10, 2)) == 1
+    (want,) = lanes.pick(10, 2)
+    lanes.answered(want, [], Blocked("gap", 5.0), 2)
+    lanes.free([want.lane.job_id], [], 3)
+    assert lanes.pick(10, 3) == [], "a gap ends with time alone"
+    assert len(lanes.pick(10, 5)) == 1
 
 
 def test_positions_are_hints_and_are_rescanned() -> None:
