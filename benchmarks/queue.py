@@ -234,7 +234,8 @@ async def trapline_feed(dsn: str, tasks: int) -> None:
     conn = await asyncpg.connect(dsn)
     async with conn.transaction():
         await conn.execute(
-            "UPDATE queue.job SET standing = true, total = total + $1, remaining = remaining + $1", tasks
+            "UPDATE queue.job SET standing = true, total = total + $1, remaining = remaining + $1",
+            tasks,
         )
         await conn.execute(trapline.FILL_READY, tasks)
     await conn.close()

@@ -30,7 +30,7 @@ from trapline.queue.finishing import AGAIN, Attempt, Finished, Finisher, Store, 
 from trapline.queue.jobs import ENDED
 from trapline.queue.kinds import Kinds
 from trapline.queue.lanes import Lanes, Want
-from trapline.queue.leases import LEASE_TIME, RENEW_EVERY, Leases
+from trapline.queue.leases import RENEWALS_PER_LEASE, Leases
 from trapline.queue.notices import Bell, Ears
 from trapline.queue.retries import Verdict, judge
 from trapline.queue.running import Abort, Hands, Running
@@ -72,11 +72,12 @@ class Worker:
     user_agent: str | None = None
     store: Store | None = None
     grace: float = 10.0
-    lease_time: timedelta = LEASE_TIME
-    renew_every: timedelta = RENEW_EVERY
+    # None: as the settings say.
+    lease_time: timedelta | None = None
     bell: Bell = field(init=False)
     agent: Agent = field(init=False)
     _ears: Ears = field(init=False)
+    _lease_time: timedelta = field(init=False)
     _lanes: Lanes = field(default_factory=Lanes)
     _hands: Hands = field(default_factory=Hands)
     _leases: Leases = field(default_factory=Leases)
@@ -104,8 +105,12 @@ class Worker:
         self._ears.on_ready(self._refresh.set)
         self.bell.on_ready_here(self._refresh.set)
         self._ears.on_jobs(lambda _: self._refresh.set())
-        self._claimer = Claimer(self.database, self.kinds, self._lanes, self.lease_time)
-        self._finisher = Finisher(self.database, self.kinds, self.store)
+        settings = self.database.settings
+        self._lease_time = self.lease_time or timedelta(seconds=settings.lease_seconds)
+        self._claimer = Claimer(
+            self.database, self.kinds, self._lanes, self._lease_time, settings.most_stalls
+        )
+        self._finisher = Finisher(self.database, self.kinds, self.store, settings.most_stalls)
         self._statistics = Statistics(self.database)
 
     def stop(self) -> None:
@@ -455,9 +460,9 @@ class Worker:
     async def _renewals(self) -> None:
         """Renew the leases; stop what is no longer ours."""
         while True:
-            await asyncio.sleep(self.renew_every.total_seconds())
+            await asyncio.sleep(self._lease_time.total_seconds() / RENEWALS_PER_LEASE)
             async with self.database.system_tx() as conn:
-                lost = await self._leases.renew(conn, self.lease_time)
+                lost = await self._leases.renew(conn, self._lease_time)
             if not lost:
                 continue
             log.warning("leases were lost", leases=sorted(lost))
