@@ -199,11 +199,12 @@ async def held(dsn: str, name: str, seconds: int) -> dict[str, Any]:
                 at, done = (await worker.stdout.readline()).decode().split()
                 if int(done):
                     counts.append((float(at), int(done)))
-                # Two seconds' work ahead, so that the queue is never empty.
+                # Three seconds' work ahead, so that the queue is never empty.
                 rate = counts[-1][1] / max(1.0, counts[-1][0] - counts[0][0]) if counts else 0
-                if fed - int(done) < max(40_000, 2 * rate):
-                    await fill(20_000)
-                    fed += 20_000
+                more = round(max(60_000, 3 * rate)) - (fed - int(done))
+                if more > 0:
+                    await fill(more)
+                    fed += more
     finally:
         worker.kill()
         await worker.wait()
@@ -233,7 +234,8 @@ async def trapline_feed(dsn: str, tasks: int) -> None:
     conn = await asyncpg.connect(dsn)
     async with conn.transaction():
         await conn.execute(
-            "UPDATE queue.job SET total = total + $1, remaining = remaining + $1", tasks
+            "UPDATE queue.job SET standing = true, total = total + $1, remaining = remaining + $1",
+            tasks,
         )
         await conn.execute(trapline.FILL_READY, tasks)
     await conn.close()

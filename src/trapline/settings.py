@@ -171,6 +171,25 @@ class Settings(BaseSettings):
         default=120.0, gt=0, description="Seconds for a whole fetch, with all its redirects."
     )
 
+    # Queue
+    lease_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="How long a worker holds a task without renewing; it renews after a quarter.",
+    )
+    stale_sweep_seconds: float = Field(
+        default=15.0, gt=0, description="How often tasks whose lease ran out are taken back."
+    )
+    most_stalls: int = Field(
+        default=9,
+        ge=0,
+        le=1000,
+        description="How often a task may lose its worker before it has failed.",
+    )
+    keep_days: int = Field(
+        default=90, ge=1, description="Days that logs, statistics and ended agents are kept."
+    )
+
     # Logs
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least severe log line that is written."

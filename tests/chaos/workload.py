@@ -43,7 +43,6 @@ async def main(dsn: str, home: str) -> None:
             concurrency=20,
             store=_store,
             lease_time=timedelta(seconds=8),
-            renew_every=timedelta(seconds=2),
         )
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)
         maintenance = asyncio.create_task(loop.run(database, duties))

@@ -255,13 +255,13 @@ async def test_every_duty_runs_and_none_stops_another(database: Database) -> Non
     async def broken(_: Database) -> int:
         raise InvalidInput("broken")
 
-    for duty in [*loop.all_duties(), Duty("broken", broken, timedelta(seconds=1))]:
+    for duty in [*loop.all_duties(database.settings), Duty("broken", broken, timedelta(seconds=1))]:
         await loop.perform(database, duty)
     async with database.system_tx() as conn:
         rows = await conn.fetch("SELECT name, error FROM queue.duty")
     failed = {row["name"] for row in rows if row["error"]}
     assert failed == {"broken"}
-    assert len(rows) == len(loop.all_duties()) + 1
+    assert len(rows) == len(loop.all_duties(database.settings)) + 1
     assert await partitions.keep_up(database) == 0, "they are there already"
     assert await reindex.rebuild(database, least_bytes=0) > 0
 

@@ -6,6 +6,7 @@ import click
 
 from trapline.cli import terminal
 from trapline.db.pool import Database
+from trapline.errors import TraplineError
 from trapline.queue.audit import audit
 
 
@@ -28,4 +29,4 @@ async def command(database: Database, as_json: bool) -> None:
         empty="All counters agree with the rows.",
     )
     if differences:
-        raise click.exceptions.Exit(1)
+        raise TraplineError(f"{len(differences)} counters differ from the rows.")

@@ -12,7 +12,7 @@ from trapline.db.pool import Database
 from trapline.model import AgentId, JobId
 from trapline.queue.finishing import Attempt
 from trapline.queue.kinds import Kind, Kinds
-from trapline.queue.lanes import Lane, Lanes, Want
+from trapline.queue.lanes import Blocked, Lane, Lanes, Want
 from trapline.queue.leases import LEASE_TIME, MOST_STALLS
 from trapline.queue.sql import claiming as queries
 from trapline.queue.sql.claiming import TurnRow
@@ -63,21 +63,23 @@ class Claimer:
         claim = Claim()
         lanes = {want.lane.id: want.lane for want in wants}
         got: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        blocked: dict[int, datetime] = {}
+        blocked: dict[int, tuple[str, datetime]] = {}
         for row in rows:
             if row.task_id is not None:
                 lane_id = row.lane_id or 0
                 got[lane_id].append((row.priority or 0, row.turn or 0))
                 self._add(claim, row, lanes[lane_id])
             elif row.lane_id is not None and row.blocked_until is not None:
-                blocked[row.lane_id] = row.blocked_until
+                blocked[row.lane_id] = (row.blocked_by or "busy", row.blocked_until)
             elif row.job_id is not None:
                 claim.news.append(row.job_id)
         now, clock = time.monotonic(), datetime.now(UTC)
         for want in wants:
-            until = blocked.get(want.lane.id)
-            pause = None if until is None else now + max(0.0, (until - clock).total_seconds())
-            self.lanes.answered(want, got[want.lane.id], pause, now)
+            block = None
+            if want.lane.id in blocked:
+                by, until = blocked[want.lane.id]
+                block = Blocked(by, now + max(0.0, (until - clock).total_seconds()))
+            self.lanes.answered(want, got[want.lane.id], block, now)
         return claim
 
     def _add(self, claim: Claim, row: TurnRow, lane: Lane) -> None:

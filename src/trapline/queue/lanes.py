@@ -21,7 +21,7 @@ SECONDS_PER_PRIORITY: Final = 1.0
 QUANTUM: Final = 8
 RESCAN_EVERY: Final = 1.5
 # A rescan walks over rows that died under a long-held snapshot; it may cost at most this share.
-RESCAN_SHARE: Final = 0.05
+RESCAN_SHARE: Final = 0.02
 EMPTY_PAUSE: Final = 1.0
 
 
@@ -44,6 +44,19 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
+class Blocked:
+    """Why a claim got nothing more of a lane, and until when."""
+
+    by: str
+    until: float
+
+
+# What another task's end can change; a gap only ends with time.
+_FREED: Final = frozenset({"gate", "job", "organisation", "busy"})
+_EMPTY: Final = "empty"
+
+
+@dataclass(frozen=True, slots=True)
 class Want:
     """How many tasks a claim asks of a lane."""
 
@@ -62,7 +75,7 @@ class Lanes:
         self._lanes: dict[int, Lane] = {}
         self._due: dict[OrganisationId, list[tuple[float, int]]] = {}
         self._turns: deque[OrganisationId] = deque()
-        self._parked: list[tuple[float, int, bool]] = []
+        self._parked: list[tuple[float, int, str]] = []
         self._rescan_every = RESCAN_EVERY
 
     def __len__(self) -> int:
@@ -98,7 +111,9 @@ class Lanes:
         """Choose lanes and how much to ask of each, fairly, for so many tasks in all."""
         self._unpark(now)
         wants: list[Want] = []
-        quantum = max(QUANTUM, room // max(1, sum(map(len, self._due.values()))))
+        # Each organisation's part of the room, however many lanes it has to spread it over.
+        share = room // max(1, len(self._due))
+        takes = {owner: max(QUANTUM, share // max(1, len(due))) for owner, due in self._due.items()}
         while room > 0 and self._turns:
             organisation_id = self._turns[0]
             self._turns.rotate(-1)
@@ -109,7 +124,7 @@ class Lanes:
                 continue
             lane = self._lanes.get(heappop(due)[1])
             if lane is not None:
-                wants.append(self._want(lane, min(room, quantum), now))
+                wants.append(self._want(lane, min(room, takes[organisation_id]), now))
                 room -= wants[-1].take
         return wants
 
@@ -121,19 +136,19 @@ class Lanes:
         return Want(lane, take, after)
 
     def answered(
-        self, want: Want, got: Sequence[tuple[int, int]], blocked_until: float | None, now: float
+        self, want: Want, got: Sequence[tuple[int, int]], blocked: Blocked | None, now: float
     ) -> None:
-        """Learn from a claim: the positions it got, or until when the lane is blocked."""
+        """Learn from a claim: the positions it got, and what blocks the lane now."""
         lane = want.lane
         if got:
             last = max(got)
             lane.pending = False
             # A rescan that found an older task says nothing about those that we skipped.
             lane.after = last if want.after != START else max(last, lane.after)
-        if blocked_until is not None:
-            self._park(lane, blocked_until, empty=False)
+        if blocked is not None:
+            self._park(lane, blocked.until, blocked.by)
         elif len(got) < want.take and want.after == START:
-            self._park(lane, now + EMPTY_PAUSE, empty=True)
+            self._park(lane, now + EMPTY_PAUSE, _EMPTY)
         else:
             if len(got) < want.take:
                 lane.rescan_at = now
@@ -153,16 +168,16 @@ class Lanes:
     def wake(self, now: float) -> None:
         """Someone says that there is work: look at the lanes that seemed empty."""
         parked, self._parked = self._parked, []
-        for until, lane_id, empty in parked:
+        for until, lane_id, why in parked:
             lane = self._lanes.get(lane_id)
             if lane is None:
                 continue
             lane.listed = False
-            if empty:
+            if why == _EMPTY:
                 # Where it was left is where new tasks come; the rest is the rescan's.
                 self._list(lane, now)
             else:
-                self._park(lane, until, empty=False)
+                self._park(lane, until, why)
 
     def free(self, job_ids: Iterable[JobId], gate_ids: Iterable[int], now: float) -> None:
         """Tasks ended: lanes that a full gate or job blocked may go on."""
@@ -170,13 +185,13 @@ class Lanes:
         if not self._parked:
             return
         parked, self._parked = self._parked, []
-        for until, lane_id, empty in parked:
+        for until, lane_id, why in parked:
             lane = self._lanes.get(lane_id)
             if lane is None:
                 continue
             lane.listed = False
-            freed = not empty and (lane.job_id in jobs or lane.gate_id in gates)
-            self._park(lane, min(until, now) if freed else until, empty=empty)
+            freed = why in _FREED and (lane.job_id in jobs or lane.gate_id in gates)
+            self._park(lane, min(until, now) if freed else until, why)
 
     def next_at(self) -> float | None:
         """Return when a parked lane is worth another look; None when there is none."""
@@ -192,9 +207,9 @@ class Lanes:
             self._turns.append(lane.organisation_id)
         heappush(due, (now + lane.priority * SECONDS_PER_PRIORITY, lane.id))
 
-    def _park(self, lane: Lane, until: float, *, empty: bool) -> None:
+    def _park(self, lane: Lane, until: float, why: str) -> None:
         lane.listed = True
-        heappush(self._parked, (until, lane.id, empty))
+        heappush(self._parked, (until, lane.id, why))
 
     def _unpark(self, now: float) -> None:
         while self._parked and self._parked[0][0] <= now:

@@ -8,7 +8,8 @@ from trapline.db.connection import Connection
 from trapline.queue.sql import leases as queries
 
 LEASE_TIME: Final = timedelta(seconds=60)
-RENEW_EVERY: Final = timedelta(seconds=15)
+# Often enough to fail twice before the lease is lost.
+RENEWALS_PER_LEASE: Final = 4
 MOST_STALLS: Final = 9
 
 

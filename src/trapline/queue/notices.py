@@ -32,17 +32,24 @@ class Bell:
         self._ready = False
         self._jobs: set[JobId] = set()
         self._sender: asyncio.Task[None] | None = None
+        self._here: list[Callable[[], None]] = []
+
+    def on_ready_here(self, callback: Callable[[], None]) -> None:
+        """Tell a worker of this process at once, without the way through PostgreSQL."""
+        self._here.append(callback)
 
     def ring(self, *, ready: bool = False, jobs: Iterable[JobId] = ()) -> None:
         """Say, once the caller has committed, that there is work or news of jobs."""
         self._ready |= ready
         self._jobs.update(jobs)
+        if ready:
+            for callback in self._here:
+                callback()
         if (self._ready or self._jobs) and (self._sender is None or self._sender.done()):
             self._sender = asyncio.create_task(self._send(), name="bell")
 
     async def _send(self) -> None:
         while self._ready or self._jobs:
-            await asyncio.sleep(_GATHER)
             ready, self._ready = self._ready, False
             jobs, self._jobs = sorted(map(str, self._jobs)), set()
             parts = [
@@ -57,6 +64,8 @@ class Bell:
                         await conn.execute("SELECT pg_notify($1, $2)", JOB, part)
             except (*LOST, DatabaseUnavailable) as error:
                 log.warning("a notice was not sent", error=str(error))
+            # The first one goes out at once; what comes right after it is gathered.
+            await asyncio.sleep(_GATHER)
 
     async def aclose(self) -> None:
         """Send what was gathered."""

@@ -30,7 +30,7 @@ from trapline.queue.finishing import AGAIN, Attempt, Finished, Finisher, Store, 
 from trapline.queue.jobs import ENDED
 from trapline.queue.kinds import Kinds
 from trapline.queue.lanes import Lanes, Want
-from trapline.queue.leases import LEASE_TIME, RENEW_EVERY, Leases
+from trapline.queue.leases import RENEWALS_PER_LEASE, Leases
 from trapline.queue.notices import Bell, Ears
 from trapline.queue.retries import Verdict, judge
 from trapline.queue.running import Abort, Hands, Running
@@ -44,6 +44,7 @@ TICK: Final = 1.0
 WATCH: Final = 0.25
 LANES_PER_ORGANISATION: Final = 10_000
 PROMOTED_AT_ONCE: Final = 5_000
+DEAR_LOOK: Final = 0.02
 # Claimed ahead: what is done in this time, at most so many.
 AHEAD_SECONDS: Final = 0.05
 MOST_AHEAD: Final = 1_000
@@ -71,11 +72,12 @@ class Worker:
     user_agent: str | None = None
     store: Store | None = None
     grace: float = 10.0
-    lease_time: timedelta = LEASE_TIME
-    renew_every: timedelta = RENEW_EVERY
+    # None: as the settings say.
+    lease_time: timedelta | None = None
     bell: Bell = field(init=False)
     agent: Agent = field(init=False)
     _ears: Ears = field(init=False)
+    _lease_time: timedelta = field(init=False)
     _lanes: Lanes = field(default_factory=Lanes)
     _hands: Hands = field(default_factory=Hands)
     _leases: Leases = field(default_factory=Leases)
@@ -101,9 +103,14 @@ class Worker:
         )
         self._ears = Ears(self.database)
         self._ears.on_ready(self._refresh.set)
+        self.bell.on_ready_here(self._refresh.set)
         self._ears.on_jobs(lambda _: self._refresh.set())
-        self._claimer = Claimer(self.database, self.kinds, self._lanes, self.lease_time)
-        self._finisher = Finisher(self.database, self.kinds, self.store)
+        settings = self.database.settings
+        self._lease_time = self.lease_time or timedelta(seconds=settings.lease_seconds)
+        self._claimer = Claimer(
+            self.database, self.kinds, self._lanes, self._lease_time, settings.most_stalls
+        )
+        self._finisher = Finisher(self.database, self.kinds, self.store, settings.most_stalls)
         self._statistics = Statistics(self.database)
 
     def stop(self) -> None:
@@ -401,7 +408,6 @@ class Worker:
             self._refresh.clear()
             now = time.monotonic()
             async with self.database.system_tx() as conn:
-                due = await queries.promote(conn, most=PROMOTED_AT_ONCE)
                 rows = await queries.served_lanes(
                     conn, most_per_organisation=LANES_PER_ORGANISATION
                 )
@@ -410,9 +416,18 @@ class Worker:
             self._lanes.refresh(rows, now)
             self._lanes.wake(now)
             self._news.set()
+            next_at = await self._promote()
             self._heed({row.id: row.status for row in states})
             await self._statistics.flush_sometimes()
-            await self._rest(now, due.next_at if due else None)
+            await self._rest(now, next_at)
+
+    async def _promote(self) -> datetime | None:
+        """Let tasks run whose time has come; return when the next one's does."""
+        async with self.database.system_tx() as conn:
+            due = await queries.promote(conn, most=PROMOTED_AT_ONCE)
+        if due is not None and due.promoted:
+            self._refresh.set()
+        return due.next_at if due else None
 
     async def _rest(self, began: float, next_at: datetime | None) -> None:
         """Sleep until the next tick is worth it; many lanes are looked at less often."""
@@ -422,9 +437,9 @@ class Worker:
             pause = min(pause, max(0.01, (next_at - datetime.now(UTC)).total_seconds()))
         try:
             async with asyncio.timeout(pause):
+                # After a dear look, a burst of notices is gathered into one reason for the next.
+                await asyncio.sleep(min(took, TICK) if took > DEAR_LOOK else 0)
                 await self._refresh.wait()
-                # A burst of notices is one reason to look.
-                await asyncio.sleep(min(took, TICK))
         except TimeoutError:
             return
 
@@ -445,9 +460,9 @@ class Worker:
     async def _renewals(self) -> None:
         """Renew the leases; stop what is no longer ours."""
         while True:
-            await asyncio.sleep(self.renew_every.total_seconds())
+            await asyncio.sleep(self._lease_time.total_seconds() / RENEWALS_PER_LEASE)
             async with self.database.system_tx() as conn:
-                lost = await self._leases.renew(conn, self.lease_time)
+                lost = await self._leases.renew(conn, self._lease_time)
             if not lost:
                 continue
             log.warning("leases were lost", leases=sorted(lost))

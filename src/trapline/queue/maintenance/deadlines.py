@@ -10,6 +10,7 @@ from trapline.queue.leases import MOST_STALLS
 from trapline.queue.maintenance.duty import Duty
 from trapline.queue.retries import Verdict
 from trapline.queue.sql import finishing, tasks
+from trapline.settings import Settings
 
 _AT_ONCE: Final = 1000
 
@@ -37,5 +38,5 @@ def _late(lease_id: int, task_id: TaskId) -> tuple[int, TaskId, int, int, None, 
     return (lease_id, task_id, Verdict.FAILED, code, None, OUTCOMES[code].sentence, None)
 
 
-def duties() -> list[Duty]:
+def duties(_: Settings) -> list[Duty]:
     return [Duty("deadlines", expire, timedelta(seconds=5))]

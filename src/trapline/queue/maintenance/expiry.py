@@ -6,6 +6,7 @@ from typing import Final
 from trapline.db.pool import Database
 from trapline.queue.maintenance.duty import Duty
 from trapline.queue.sql import jobs
+from trapline.settings import Settings
 
 _JOBS_AT_ONCE: Final = 500
 _TASKS_AT_ONCE: Final = 10_000
@@ -23,5 +24,5 @@ async def expire(database: Database) -> int:
     return len(expired)
 
 
-def duties() -> list[Duty]:
+def duties(_: Settings) -> list[Duty]:
     return [Duty("job expiry", expire, timedelta(minutes=1))]

@@ -6,6 +6,7 @@ from trapline.db.pool import Database
 from trapline.queue import metrics
 from trapline.queue.maintenance.duty import Duty
 from trapline.queue.sql import maintenance as queries
+from trapline.settings import Settings
 
 
 async def fold(database: Database) -> int:
@@ -18,7 +19,7 @@ async def measure(database: Database) -> int:
         return await metrics.measure(conn)
 
 
-def duties() -> list[Duty]:
+def duties(_: Settings) -> list[Duty]:
     return [
         Duty("statistics", fold, timedelta(minutes=1)),
         Duty("gauges", measure, timedelta(seconds=15)),

@@ -6,6 +6,7 @@ from typing import Final
 from trapline.db.pool import Database
 from trapline.queue.maintenance.duty import Duty
 from trapline.queue.sql import maintenance as queries
+from trapline.settings import Settings
 
 _LANES_AT_ONCE: Final = 2000
 _ROWS_AT_ONCE: Final = 20_000
@@ -38,7 +39,7 @@ async def clear(database: Database) -> int:
     return len(closed)
 
 
-def duties() -> list[Duty]:
+def duties(_: Settings) -> list[Duty]:
     return [
         Duty("sleeping lanes", sleep, timedelta(seconds=10)),
         Duty("cancelled tasks", clear, timedelta(seconds=10)),

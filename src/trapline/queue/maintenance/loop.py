@@ -24,6 +24,7 @@ from trapline.queue.maintenance import (
 )
 from trapline.queue.maintenance.duty import Duty
 from trapline.queue.sql import maintenance as queries
+from trapline.settings import Settings
 
 log = get_logger(__name__)
 
@@ -31,14 +32,14 @@ LOCK: Final = 0x71_6D_61_69_6E_74  # "qmaint"
 _TRY_AGAIN: Final = 3.0
 
 
-def all_duties() -> list[Duty]:
+def all_duties(settings: Settings) -> list[Duty]:
     modules = (stale, deadlines, lanes, expiry, retention, partitions, folding, reindex)
-    return [duty for module in modules for duty in module.duties()]
+    return [duty for module in modules for duty in module.duties(settings)]
 
 
 async def run(database: Database, duties: Iterable[Duty] | None = None) -> None:
     """Be ready to maintain for ever; do so while this process holds the lock."""
-    chosen = all_duties() if duties is None else list(duties)
+    chosen = all_duties(database.settings) if duties is None else list(duties)
     while True:
         try:
             await _lead(database, chosen)

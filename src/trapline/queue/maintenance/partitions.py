@@ -7,8 +7,8 @@ from trapline.db import pool
 from trapline.db.connection import OwnConnection
 from trapline.db.pool import Database
 from trapline.queue.maintenance.duty import Duty
+from trapline.settings import Settings
 
-KEEP: Final = timedelta(days=90)
 MONTHS_AHEAD: Final = 2
 # The tables and whether their rows belong to organisations.
 TABLES: Final = (("job_log", "created_at", True), ("statistic", "minute", False))
@@ -31,7 +31,9 @@ async def keep_up(database: Database) -> int:
         for table, column, owned in TABLES:
             for month in months_after(now, MONTHS_AHEAD):
                 done += await _make(conn, table, month, owned=owned)
-            done += await _drop(conn, table, column, now - KEEP)
+            done += await _drop(
+                conn, table, column, now - timedelta(days=database.settings.keep_days)
+            )
     return done
 
 
@@ -73,5 +75,5 @@ async def _drop(conn: OwnConnection, table: str, column: str, before: datetime) 
     return len(old)
 
 
-def duties() -> list[Duty]:
+def duties(_: Settings) -> list[Duty]:
     return [Duty("partitions", keep_up, timedelta(hours=1))]

@@ -8,6 +8,7 @@ from trapline.db.pool import Database
 from trapline.logs import get_logger
 from trapline.queue.maintenance.duty import Duty
 from trapline.queue.sql import maintenance as queries
+from trapline.settings import Settings
 
 log = get_logger(__name__)
 
@@ -25,5 +26,5 @@ async def rebuild(database: Database, *, least_bytes: int = LEAST_BYTES) -> int:
     return len(bloated)
 
 
-def duties() -> list[Duty]:
+def duties(_: Settings) -> list[Duty]:
     return [Duty("index bloat", rebuild, timedelta(hours=1), longest=timedelta(hours=1))]

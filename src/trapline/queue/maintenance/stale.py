@@ -11,26 +11,25 @@ from trapline.model import AgentId
 from trapline.queue import metrics
 from trapline.queue.agents import LOCK_CLASS
 from trapline.queue.finishing import AGAIN
-from trapline.queue.leases import MOST_STALLS
 from trapline.queue.maintenance.duty import Duty
 from trapline.queue.retries import Verdict
 from trapline.queue.sql import agents, finishing, leases
 from trapline.queue.sql.leases import ExpiredTasksRow, TasksOfAgentsRow
+from trapline.settings import Settings
 
 log = get_logger(__name__)
 
-SWEEP: Final = timedelta(seconds=15)
 LOOK_FOR_DEAD: Final = timedelta(seconds=2)
 _LEASES_AT_ONCE: Final = 1000
 _TASKS_AT_ONCE: Final = 500
 _SPENT_AT_ONCE: Final = 50_000
 
 
-async def sweep(database: Database, *, most_stalls: int = MOST_STALLS) -> int:
+async def sweep(database: Database) -> int:
     """Take tasks back whose lease has run out."""
     async with database.system_tx() as conn:
         expired = await leases.expired_tasks(conn, most=_LEASES_AT_ONCE)
-    swept = await _stall(database, expired, most_stalls)
+    swept = await _stall(database, expired)
     async with database.system_tx() as conn:
         await leases.drop_spent_leases(conn, most=_SPENT_AT_ONCE)
     return swept
@@ -53,12 +52,11 @@ class Undertaker:
         async with database.system_tx() as conn:
             await agents.bury_agents(conn, agents=dead)
             held = await leases.tasks_of_agents(conn, agents=dead)
-        return await _stall(database, held, MOST_STALLS)
+        return await _stall(database, held)
 
 
-async def _stall(
-    database: Database, rows: Sequence[ExpiredTasksRow | TasksOfAgentsRow], most_stalls: int
-) -> int:
+async def _stall(database: Database, rows: Sequence[ExpiredTasksRow | TasksOfAgentsRow]) -> int:
+    most_stalls = database.settings.most_stalls
     for part in _parts(rows):
         verdicts = [
             (row.lease_id, row.task_id, Verdict.STALLED, ExitCode.STALLED, None, None, None)
@@ -81,8 +79,8 @@ def _parts(
     return [rows[i : i + _TASKS_AT_ONCE] for i in range(0, len(rows), _TASKS_AT_ONCE)]
 
 
-def duties() -> list[Duty]:
+def duties(settings: Settings) -> list[Duty]:
     return [
-        Duty("stale leases", sweep, SWEEP),
+        Duty("stale leases", sweep, timedelta(seconds=settings.stale_sweep_seconds)),
         Duty("dead agents", Undertaker().look, LOOK_FOR_DEAD),
     ]
