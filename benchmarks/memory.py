@@ -73,13 +73,13 @@ def _row(what: str, megabytes: float, bare: float) -> dict[str, object]:
 @contextmanager
 def _serving(home: Path) -> Iterator[Callable[[], list[int]]]:
     """Start `trapline serve` on an empty home; yield a way to list all of its processes."""
-    port = _free_port()
+    port = free_port()
     environment = {**os.environ, "TRAPLINE_HOME": str(home / "home"), "TRAPLINE_PORT": str(port)}
     environment.pop("DATABASE_URL", None)
     command = [str(Path(sys.executable).with_name("trapline")), "serve"]
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
         try:
-            _wait_until_healthy(port)
+            wait_until_healthy(port)
             time.sleep(SETTLE_SECONDS)
             yield lambda: [process.pid, *_detached(home / "home")]
         finally:
@@ -103,10 +103,10 @@ def _names(process: psutil.Process, home: Path) -> bool:
 
 @contextmanager
 def _bare_server() -> Iterator[int]:
-    port = _free_port()
+    port = free_port()
     with subprocess.Popen([sys.executable, "-c", BARE_SERVER % port]) as process:
         try:
-            _wait_until_healthy(port)
+            wait_until_healthy(port)
             time.sleep(1)
             yield process.pid
         finally:
@@ -155,18 +155,18 @@ def _is_postgres(pid: int) -> bool:
     return psutil.Process(pid).name() == "postgres"
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])
 
 
-def _wait_until_healthy(port: int) -> None:
-    for _ in range(600):
+def wait_until_healthy(port: int, poll: float = 0.1) -> None:
+    for _ in range(round(60 / poll)):
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1):
                 return
         except OSError:
-            time.sleep(0.1)
+            time.sleep(poll)
     raise SystemExit("the server did not become healthy")
 
 

@@ -3,17 +3,13 @@
 import asyncio
 import json
 import os
+import re
 import sys
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-import asyncpg
 import pytest
-
-from tests.postgres import on_database
 
 PROGRAM = Path(sys.executable).with_name("trapline")
 
@@ -55,18 +51,15 @@ class Trapline:
             stderr=asyncio.subprocess.PIPE,
         )
 
-
-@pytest.fixture
-async def empty_dsn(server_dsn: str) -> AsyncIterator[str]:
-    """The URL of a database without any schema of ours."""
-    name = f"empty_{uuid4().hex}"
-    conn = await asyncpg.connect(server_dsn)
-    try:
-        await conn.execute(f"CREATE DATABASE {name} STRATEGY FILE_COPY")
-        yield on_database(server_dsn, name)
-        await conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    finally:
-        await conn.close()
+    async def serving(self, *arguments: str) -> tuple[asyncio.subprocess.Process, str]:
+        """Start the server on a free port; return it with its URL once it says that it serves."""
+        process = await self.start("serve", "--port", "0", *arguments)
+        assert process.stderr is not None
+        async for line in process.stderr:
+            found = re.search(r'"url": "(http://[^"]+)"', line.decode())
+            if found:
+                return process, found[1]
+        raise AssertionError(f"the server ended with {await process.wait()}")
 
 
 @pytest.fixture

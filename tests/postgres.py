@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from trapline.db import pool, tenancy
-from trapline.db.pool import Database
+from trapline.db.pool import Database, ExternalServer
 from trapline.model import OrganisationId
 from trapline.settings import Settings
 
@@ -52,11 +52,14 @@ def server_settings(pytestconfig: pytest.Config) -> Settings:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def server_dsn(server_settings: Settings) -> AsyncIterator[str]:
     """The shared server. What it holds need not survive a power cut; tests of that run their own."""
-    async with pool.server(server_settings) as dsn, pool.owner(dsn, server_settings) as conn:
+    async with (
+        pool.server(server_settings) as server,
+        pool.owner(server.dsn, server_settings) as conn,
+    ):
         for parameter in ("fsync", "full_page_writes", "synchronous_commit"):
             await conn.execute(f"ALTER SYSTEM SET {parameter} = off")
         await conn.execute("SELECT pg_reload_conf()")
-        yield dsn
+        yield server.dsn
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -85,8 +88,21 @@ async def dsn(server_dsn: str, template: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture
+async def empty_dsn(server_dsn: str) -> AsyncIterator[str]:
+    """The URL of a fresh database without any migration, as its owner."""
+    name = f"empty_{uuid4().hex}"
+    conn = await asyncpg.connect(server_dsn)
+    try:
+        await conn.execute(f"CREATE DATABASE {name} STRATEGY FILE_COPY")
+        yield on_database(server_dsn, name)
+        await conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    finally:
+        await conn.close()
+
+
+@pytest.fixture
 async def database(dsn: str, server_settings: Settings) -> AsyncIterator[Database]:
-    async with Database.connect(dsn, server_settings) as opened:
+    async with Database.connect(ExternalServer(dsn), server_settings) as opened:
         yield opened
 
 

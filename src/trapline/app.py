@@ -3,8 +3,8 @@
 import asyncio
 import signal
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 
@@ -14,8 +14,15 @@ from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.db.sql import tenancy as queries
 from trapline.errors import SettingsError, Unavailable
+from trapline.fetch import Fetcher
 from trapline.logs import get_logger
+from trapline.pipeline.keeping import Keeping
+from trapline.pipeline.kinds import crawl_kinds
+from trapline.pipeline.steps import Steps
+from trapline.queue.maintenance import loop as maintenance
+from trapline.queue.worker import Worker
 from trapline.settings import Settings
+from trapline.store.blobs import Blobs
 
 log = get_logger(__name__)
 
@@ -38,8 +45,52 @@ async def serve(settings: Settings) -> None:
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )
         )
-        await server.serve(sockets=[listener])
+        async with working(database, settings, name="serve"):
+            await server.serve(sockets=[listener])
     log.info("stopped")
+
+
+async def work(settings: Settings, *, name: str, concurrency: int) -> None:
+    """Run tasks until a signal comes, then finish or hand back what is in hand."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    async with (
+        Database.open(settings) as database,
+        working(database, settings, name=name, concurrency=concurrency),
+    ):
+        log.info("working", name=name, concurrency=concurrency)
+        await stopped.wait()
+    log.info("stopped")
+
+
+@asynccontextmanager
+async def working(
+    database: Database, settings: Settings, *, name: str = "worker", concurrency: int = 100
+) -> AsyncIterator[Worker]:
+    """Run a worker with everything that tasks need, until the block is left."""
+    async with Fetcher(settings) as fetcher:
+        steps = Steps(database, settings, fetcher)
+        keeping = Keeping(Blobs.at(settings.blobs))
+        worker = Worker(
+            database,
+            crawl_kinds(steps.kickoff, steps.sitemap, steps.page),
+            concurrency=concurrency,
+            name=name,
+            user_agent=settings.user_agent,
+            store=keeping.keep,
+        )
+        keeping.agent = worker.agent
+        running = asyncio.create_task(worker.run(), name="worker")
+        duties = asyncio.create_task(maintenance.run(database), name="maintenance")
+        try:
+            yield worker
+        finally:
+            worker.stop()
+            await running
+            duties.cancel()
+            await asyncio.gather(duties, return_exceptions=True)
 
 
 class _Server(uvicorn.Server):

@@ -3,11 +3,19 @@
 Ids are distinct types, so that swapped arguments fail the type check.
 """
 
-from collections.abc import Mapping
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import NewType
+from datetime import datetime
+from enum import IntEnum, StrEnum
+from types import MappingProxyType
+from typing import NewType, Protocol
 from uuid import UUID
+
+from msgspec import Struct
+
+from trapline.errors import ExitCode
 
 OrganisationId = NewType("OrganisationId", UUID)
 MemberId = NewType("MemberId", UUID)
@@ -137,3 +145,184 @@ class ExtractOptions:
     exclude_tags: tuple[str, ...] = ()
     remove_base64_images: bool = True
     max_pages: int | None = None
+
+
+def new_uuid() -> UUID:
+    """Return a UUIDv7: those made one after the other lie side by side in every index."""
+    milliseconds = time.time_ns() // 1_000_000
+    value = (milliseconds & ((1 << 48) - 1)) << 80 | 0x7 << 76
+    return UUID(int=value | secrets.randbits(12) << 64 | 0b10 << 62 | secrets.randbits(62))
+
+
+# Fetching. What is made for every request is a Struct: it is as frozen as a dataclass, and ten times
+# faster to make.
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a URL may be requested. `robots_approved` is False when robots.txt was overruled."""
+
+    refusal: ExitCode | None = None
+    detail: str | None = None
+    robots_approved: bool = True
+
+
+APPROVED = Verdict()
+
+Approve = Callable[[str], Awaitable[Verdict]]
+"""Asked before every request of a fetch, redirect hops included."""
+
+
+class Cookies(Protocol):
+    """The cookies of one job."""
+
+    def header(self, url: str) -> str:
+        """Return what to send to this URL as `Cookie`; empty when there is nothing."""
+
+    def remember(self, url: str, set_cookie: Sequence[str]) -> None:
+        """Keep what this URL has set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditional:
+    """The validators of the version that a 304 would confirm.
+
+    They are sent only to `url`, from which they came: a redirect may lead elsewhere since.
+    """
+
+    url: str
+    etag: str | None = None
+    last_modified: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchLimits:
+    """How much a server may send and how long it may take. Times are seconds."""
+
+    body_bytes: int = 32 * 2**20
+    decompressed_bytes: int = 64 * 2**20
+    header_bytes: int = 64 * 2**10
+    headers: int = 256
+    url_bytes: int = 16 * 2**10
+    redirects: int = 10
+    connect: float = 10.0
+    first_byte: float = 30.0
+    total: float = 120.0
+    """For the whole way, with all redirects."""
+
+
+class FetchRequest(Struct, frozen=True, kw_only=True):
+    """One URL to be fetched, in canonical form, and how. What is None comes from the settings."""
+
+    url: str
+    approve: Approve
+    headers: Mapping[str, str] = MappingProxyType({})
+    conditional: Conditional | None = None
+    cookies: Cookies | None = None
+    user_agent: str | None = None
+    mobile: bool = False
+    language: str | None = None
+    """The value of Accept-Language, such as `de-DE,de;q=0.9`."""
+    proxy: str | None = None
+    verify_tls: bool = True
+    limits: FetchLimits | None = None
+
+
+class RedirectSource(IntEnum):
+    """Where a redirect was read. Numbers are stored: never reuse one."""
+
+    HTTP = 1
+    HSTS = 2
+    META_REFRESH = 3
+    CANONICAL = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RedirectTrace:
+    """One redirect, followed or not."""
+
+    from_url: str
+    to_url: str
+    source: RedirectSource
+    permanent: bool
+    request: int | None = None
+    """Position in `Fetched.requests` of the request that was answered with it."""
+
+    @property
+    def downgrade(self) -> bool:
+        """From https to http."""
+        return self.from_url.startswith("https:") and self.to_url.startswith("http:")
+
+
+class RequestTrace(Struct, frozen=True, gc=False):
+    """One request as it was sent. Times are milliseconds.
+
+    A connection that was reused has no DNS, connect and TLS times; http has no TLS time.
+    """
+
+    url: str
+    sent_at: datetime
+    exit_code: ExitCode
+    robots_approved: bool
+    total_ms: float
+    dns_ms: float | None = None
+    connect_ms: float | None = None
+    tls_ms: float | None = None
+    first_byte_ms: float | None = None
+    status: int | None = None
+    etag: str | None = None
+    last_modified: datetime | None = None
+    remote_address: str | None = None
+
+
+class Fetched(Struct, frozen=True, kw_only=True):
+    """How a fetch ended, and everything that was seen on the way.
+
+    `body` is complete and decompressed, or empty. `url` is the last one that was requested or
+    refused. An answer with an error status keeps its status, headers and body.
+    """
+
+    exit_code: ExitCode
+    message: str
+    url: str
+    requests: tuple[RequestTrace, ...] = ()
+    redirects: tuple[RedirectTrace, ...] = ()
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    content_type: str | None = None
+    """As the server says."""
+    sniffed_type: str | None = None
+    """As the bytes say."""
+    media_type: str | None = None
+    """What to treat the body as, from both."""
+    wire_bytes: int = 0
+    """Bytes of the body as they were sent, without framing."""
+    retry_after: float | None = None
+    """Seconds."""
+    remote_address: str | None = None
+    proxy: str | None = None
+
+    def header(self, name: str) -> str | None:
+        """Return a header by its name in any case; repeated ones are joined by commas."""
+        wanted = name.lower()
+        found = [value for key, value in self.headers if key.lower() == wanted]
+        return ", ".join(found) if found else None
+
+    @property
+    def etag(self) -> str | None:
+        return self.requests[-1].etag if self.requests else None
+
+    @property
+    def last_modified(self) -> datetime | None:
+        return self.requests[-1].last_modified if self.requests else None
+
+    @property
+    def cache_headers(self) -> dict[str, str]:
+        """What caches on the way say of themselves, by lower-case name."""
+        return {key.lower(): value for key, value in self.headers if key.lower() in _CACHE_HEADERS}
+
+
+_CACHE_HEADERS = frozenset(
+    {"age", "cache-control", "cache-status", "cf-cache-status", "x-cache", "x-vercel-cache"}
+)

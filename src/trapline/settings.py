@@ -90,6 +90,12 @@ class Settings(BaseSettings):
         description="Redis or Valkey for short-lived shared state. Without it PostgreSQL holds that too.",
     )
 
+    blobs: str = Field(
+        default="db:",
+        pattern=r"^(db:|file:.+)$",
+        description="Where raw bytes are kept: `db:` or `file:/a/directory`.",
+    )
+
     # Connections
     pool_size: int = Field(
         default=12,
@@ -131,6 +137,57 @@ class Settings(BaseSettings):
     resolve: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
         default=(),
         description="Comma-separated host:port:address, as curl's --resolve, to pin names.",
+    )
+
+    # Fetching
+    user_agent: str = Field(
+        default="Mozilla/5.0 (compatible; Trapline/0.1)",
+        description="What the crawler calls itself; its product token is what robots.txt names.",
+    )
+    proxy: SecretStr | None = Field(
+        default=None,
+        description="HTTP proxy for every fetch, http://user:password@host:port; a job may name another.",
+    )
+    fetch_connections: int = Field(
+        default=256, ge=1, description="Most connections to websites that one process holds."
+    )
+    fetch_body_bytes: int = Field(
+        default=32 * 2**20, ge=1, description="Most bytes of a body as it is sent."
+    )
+    fetch_decompressed_bytes: int = Field(
+        default=64 * 2**20, ge=1, description="Most bytes of a body once it is decompressed."
+    )
+    fetch_header_bytes: int = Field(
+        default=64 * 2**10, ge=1024, description="Most bytes of an answer's headers."
+    )
+    fetch_redirects: int = Field(default=10, ge=0, description="Most redirects in one fetch.")
+    fetch_connect_timeout: float = Field(
+        default=10.0, gt=0, description="Seconds to resolve a name and connect, with TLS."
+    )
+    fetch_first_byte_timeout: float = Field(
+        default=30.0, gt=0, description="Seconds until an answer's headers are there."
+    )
+    fetch_total_timeout: float = Field(
+        default=120.0, gt=0, description="Seconds for a whole fetch, with all its redirects."
+    )
+
+    # Queue
+    lease_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="How long a worker holds a task without renewing; it renews after a quarter.",
+    )
+    stale_sweep_seconds: float = Field(
+        default=15.0, gt=0, description="How often tasks whose lease ran out are taken back."
+    )
+    most_stalls: int = Field(
+        default=9,
+        ge=0,
+        le=1000,
+        description="How often a task may lose its worker before it has failed.",
+    )
+    keep_days: int = Field(
+        default=90, ge=1, description="Days that logs, statistics and ended agents are kept."
     )
 
     # Logs

@@ -30,6 +30,8 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'organisation_id' AND NOT a.attisdropped
 WHERE n.nspname = ANY ($1) AND c.relkind IN ('r', 'p')
 UNION ALL SELECT 'tenancy', 'organisation'
+-- What is inherited is dropped with the parent's, so a parent comes before its partitions.
+ORDER BY 1, 2
 """
 
 
@@ -215,7 +217,7 @@ async def _ensure_row(
         await owner.execute("SET LOCAL session_replication_role = replica")
         checks = await owner.fetch(
             "SELECT quote_ident(conname) AS name FROM pg_constraint"
-            " WHERE conrelid = $1::regclass AND contype = 'c'",
+            " WHERE conrelid = $1::regclass AND contype = 'c' AND coninhcount = 0",
             relation,
         )
         for check in checks:

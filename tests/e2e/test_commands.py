@@ -13,24 +13,13 @@ from tests.command import Trapline
 from tests.postgres import on_database
 
 
-async def started(trapline: Trapline, *arguments: str) -> tuple[asyncio.subprocess.Process, str]:
-    """Start the server on a free port; return it with its URL once it says that it serves."""
-    process = await trapline.start("serve", "--port", "0", *arguments)
-    assert process.stderr is not None
-    async for line in process.stderr:
-        found = re.search(r'"url": "(http://[^"]+)"', line.decode())
-        if found:
-            return process, found[1]
-    raise AssertionError(f"the server ended with {await process.wait()}")
-
-
 def get(url: str) -> tuple[int, bytes]:
     with urllib.request.urlopen(url, timeout=20) as answer:  # noqa: S310 (our own server)
         return answer.status, answer.read()
 
 
 async def test_serve_answers_and_stops_gracefully(trapline: Trapline) -> None:
-    process, url = await started(trapline)
+    process, url = await trapline.serving()
     status, body = await asyncio.to_thread(get, f"{url}/health")
     assert (status, json.loads(body)["status"]) == (200, "healthy")
     status, body = await asyncio.to_thread(get, f"{url}/docs")
@@ -47,7 +36,7 @@ async def test_serve_refuses_another_address_without_keys(trapline: Trapline) ->
     assert "trapline keys create" in refused.err
     assert "Traceback" not in refused.err
     assert (await trapline("keys", "create", "k")).status == 0
-    process, _ = await started(trapline, "--host", "0.0.0.0")
+    process, _ = await trapline.serving("--host", "0.0.0.0")
     process.terminate()
     await process.communicate()
     assert process.returncode == 0

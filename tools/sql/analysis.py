@@ -13,6 +13,7 @@ from tools.sql import tree
 from tools.sql.nullability import Analysis, Catalog, Origin, always_one_row
 from tools.sql.queries import Query, QueryError
 from tools.sql.types import Types
+from trapline.db.connection import OwnConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,12 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Analyser:
-    conn: "asyncpg.Connection[asyncpg.Record]"
+    conn: OwnConnection
     catalog: Catalog
     types: Types
 
     @classmethod
-    async def of(cls, conn: "asyncpg.Connection[asyncpg.Record]") -> "Analyser":
+    async def of(cls, conn: OwnConnection) -> "Analyser":
         """Read the catalog of a migrated database."""
         return cls(conn, await _catalog(conn), await Types.read(conn))
 
@@ -64,7 +65,13 @@ class Analyser:
         statement = await self.conn.prepare(query.sql)
         argument_oids = [parameter.oid for parameter in statement.get_parameters()]
         attributes = statement.get_attributes()
-        body = await self._tree(query.sql, argument_oids, returns_rows=bool(attributes))
+        parameters = tuple(
+            Parameter(a.name, self.types.parameter(a.name, oid, nullable=a.nullable), a.nullable)
+            for a, oid in zip(query.arguments, argument_oids, strict=True)
+        )
+        if not attributes:
+            return Signature(query, parameters, (), always_one_row=False)
+        body = await self._tree(query.sql, argument_oids)
         analysis = Analysis(self.catalog, tuple(a.nullable for a in query.arguments))
         columns = tuple(
             self._column(analysis, body, number, attribute.name, attribute.type.oid)
@@ -74,34 +81,29 @@ class Analyser:
         for name in names:
             if not name.isidentifier() or names.count(name) > 1:
                 raise QueryError(f"column {name!r} needs a name of its own: AS name")
-        parameters = tuple(
-            Parameter(a.name, self.types.parameter(a.name, oid, nullable=a.nullable), a.nullable)
-            for a, oid in zip(query.arguments, argument_oids, strict=True)
-        )
         return Signature(query, parameters, columns, always_one_row(body))
 
     def _column(
         self, analysis: Analysis, body: tree.Node, number: int, label: str, oid: int
     ) -> Column:
-        name = label.rstrip("!?")
+        name = label.removesuffix("!").removesuffix("?") if label != "?column?" else label
         origin = analysis.origin(body, number)
         nullable = analysis.column(body, number)
         if label != name:
             nullable = label.endswith("?")
         return Column(name, self.types.column(name, oid, origin), nullable, origin)
 
-    async def _tree(self, sql: str, argument_oids: list[int], *, returns_rows: bool) -> tree.Node:
+    async def _tree(self, sql: str, argument_oids: list[int]) -> tree.Node:
         arguments = await self.conn.fetchval(
             "SELECT string_agg(format_type(oid, NULL), ', ' ORDER BY n)"
             " FROM unnest($1::oid[]) WITH ORDINALITY AS a(oid, n)",
             argument_oids,
         )
-        returns = "SETOF record" if returns_rows else "void"
         transaction = self.conn.transaction()
         await transaction.start()
         try:
             await self.conn.execute(
-                f"CREATE FUNCTION pg_temp.analysed({arguments or ''}) RETURNS {returns}"
+                f"CREATE FUNCTION pg_temp.analysed({arguments or ''}) RETURNS SETOF record"
                 f" LANGUAGE sql BEGIN ATOMIC {sql}\n; END"
             )
             body = await self.conn.fetchval(
@@ -115,7 +117,7 @@ class Analyser:
         return tree.first_query(tree.parse(body))
 
 
-async def _catalog(conn: "asyncpg.Connection[asyncpg.Record]") -> Catalog:
+async def _catalog(conn: OwnConnection) -> Catalog:
     not_null = await conn.fetch(
         "SELECT attrelid, attnum FROM pg_attribute WHERE attnotnull AND attnum > 0"
     )

@@ -3,42 +3,40 @@
 from hashlib import sha256
 from pathlib import Path
 
-import asyncpg
-
 from tools.sql import queries, scratch
 from tools.sql.analysis import Analyser
 from tools.sql.module import Tables, render
 from tools.sql.queries import QueryError
 from tools.sql.schema import dump
-from trapline.db import migrate
+from trapline.db import migrate, pool, requirements, roles
+from trapline.db.connection import OwnConnection
+from trapline.settings import Settings
 
 _PACKAGE = '"""Named queries, and the typed functions that `make sql` makes of them."""\n'
-ROLES = "CREATE ROLE trapline_worker; CREATE ROLE trapline_tenant;"
+RELEASED = "RELEASED"
 
 
 async def generate(source: Path) -> list[Path]:
     """Write what is out of date under src/trapline; return what was written."""
-    with scratch.cluster() as socket:
-        files = await generated(source, scratch.dsn(socket))
-    changed = [path for path, text in files.items() if _content(path) != text]
+    async with scratch.server() as (dsn, settings):
+        files = await generated(source, dsn, settings)
+    changed = [path for path, text in files.items() if content(path) != text]
     for path in changed:
         path.write_text(files[path])
     return changed
 
 
-async def generated(source: Path, dsn: str) -> dict[Path, str]:
+async def generated(source: Path, dsn: str, settings: Settings) -> dict[Path, str]:
     """Return what every generated file should hold, by means of an empty database."""
-    conn = await asyncpg.connect(dsn)
-    try:
-        await conn.execute(ROLES)
-        await migrate.upgrade(conn, sql=source / "db" / "sql")
-        files = {source / "db" / "sql" / "schema.sql": dump(dsn)}
-        return files | await modules(source, conn)
-    finally:
-        await conn.close()
+    sql = source / "db" / "sql"
+    async with pool.owner(dsn, settings) as conn:
+        await roles.ensure(conn)
+        await requirements.install_extensions(conn)
+        await migrate.upgrade(conn, sql=sql)
+        return {sql / "schema.sql": dump(dsn)} | await modules(source, conn)
 
 
-async def modules(source: Path, conn: "asyncpg.Connection[asyncpg.Record]") -> dict[Path, str]:
+async def modules(source: Path, conn: OwnConnection) -> dict[Path, str]:
     """Return the text of each module beside a file of queries."""
     analyser = await Analyser.of(conn)
     tables = await _tables(conn)
@@ -57,7 +55,7 @@ def query_files(source: Path) -> list[Path]:
     return sorted(p for p in source.glob("*/sql/*.sql") if p.name != "schema.sql")
 
 
-async def _tables(conn: "asyncpg.Connection[asyncpg.Record]") -> Tables:
+async def _tables(conn: OwnConnection) -> Tables:
     """Name the row type of each table, so that queries for whole rows share one."""
     rows = await conn.fetch(
         "SELECT c.oid, c.relname, array_agg((a.attnum, a.attname, NOT a.attnotnull)"
@@ -75,15 +73,17 @@ async def _tables(conn: "asyncpg.Connection[asyncpg.Record]") -> Tables:
 
 
 def release(source: Path) -> list[Path]:
-    """Note the hashes of all migrations: from now on an edit of one fails the build."""
+    """Note the hashes of all new migrations: from now on an edit of one fails the build."""
     directory = source / "db" / "sql" / "migrations"
-    manifest = directory / "RELEASED"
-    lines = [
-        f"{sha256(p.read_bytes()).hexdigest()}  {p.name}" for p in sorted(directory.glob("*.sql"))
-    ]
-    manifest.write_text("".join(f"{line}\n" for line in lines))
+    manifest = directory / RELEASED
+    text = content(manifest) or ""
+    known = {line.split()[1] for line in text.splitlines()}
+    for path in sorted(directory.glob("*.sql")):
+        if path.name not in known:
+            text += f"{sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
+    manifest.write_text(text)
     return [manifest]
 
 
-def _content(path: Path) -> str | None:
+def content(path: Path) -> str | None:
     return path.read_text() if path.exists() else None

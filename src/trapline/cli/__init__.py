@@ -18,7 +18,12 @@ from trapline.settings import Settings
 # Importing every command would make `trapline --help` slow, so their one-line help stands here.
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
+        "crawl": "Crawl a site; show how it goes and what came of it.",
         "serve": "Start the API, the workers and the embedded PostgreSQL.",
+        "work": "Run tasks, without an API; on any number of machines.",
+        "jobs": "Jobs: list, show, cancel, pause, resume, retry, why.",
+        "tasks": "Tasks and dead letters: list, show, retry, resolve.",
+        "audit": "Recompute every counter from the rows.",
         "orgs": "Organisations and their limits.",
         "members": "Members of an organisation.",
         "keys": "API keys: create, list, revoke.",

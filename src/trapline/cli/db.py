@@ -54,9 +54,9 @@ async def psql(settings: Settings, arguments: tuple[str, ...]) -> None:
     \b
     Example: trapline db psql -- -c "SELECT version()"
     """
-    async with pool.server(settings) as dsn:
+    async with pool.server(settings) as server:
         process = await asyncio.create_subprocess_exec(
-            str(embedded.binary("psql")), f"--dbname={dsn}", *arguments
+            str(embedded.binary("psql")), f"--dbname={server.dsn}", *arguments
         )
         status = await process.wait()
     raise click.exceptions.Exit(status)
@@ -77,9 +77,9 @@ async def backup(settings: Settings, file: Path | None, schema_only: bool, data_
     target = file or Path(f"trapline-{datetime.now().astimezone():%Y%m%d-%H%M%S}.dump")
     if target.exists():
         raise Conflict(f"{target} exists already; choose another name.")
-    async with pool.server(settings) as dsn, pool.owner(dsn, settings) as conn:
+    async with pool.server(settings) as server, pool.owner(server.dsn, settings) as conn:
         part = _part(schema_only=schema_only, data_only=data_only)
-        await archives.backup(dsn, await schemas.present(conn), target, part)
+        await archives.backup(server.dsn, await schemas.present(conn), target, part)
     click.echo(f"Wrote {target} ({target.stat().st_size:,} bytes).")
 
 
@@ -99,7 +99,7 @@ async def restore(
     Example: trapline db restore before-upgrade.dump --replace
     """
     part = _part(schema_only=schema_only, data_only=data_only)
-    async with pool.server(settings) as dsn, pool.owner(dsn, settings) as conn:
+    async with pool.server(settings) as server, pool.owner(server.dsn, settings) as conn:
         preparation: list[str] = []
         if part == "data":
             await pool.prepare(conn)
@@ -110,7 +110,7 @@ async def restore(
             if not replace and await schemas.present(conn):
                 raise Conflict("The database is not empty; --replace drops what is there.")
             preparation = await schemas.drop_statements(conn)
-        await archives.restore(dsn, file, part, preparation)
+        await archives.restore(server.dsn, file, part, preparation)
         # A backup of an older version is brought up to date at once.
         await pool.prepare(conn)
     click.echo(f"Restored {file}.")
@@ -126,7 +126,7 @@ async def reset(settings: Settings) -> None:
     \b
     Example: trapline db reset --yes
     """
-    async with pool.server(settings) as dsn, pool.owner(dsn, settings) as conn:
+    async with pool.server(settings) as server, pool.owner(server.dsn, settings) as conn:
         await schemas.drop_all(conn)
         await pool.prepare(conn)
     click.echo("All data is gone; the schema is new.")

@@ -107,8 +107,8 @@ def _files() -> Finding:
 async def _postgres(settings: Settings) -> AsyncIterator[Finding]:
     kind = "external" if settings.external_dsn() else "embedded"
     try:
-        async with pool.server(settings) as dsn:
-            conn = await connection.connect(dsn, connection.session(settings))
+        async with pool.server(settings) as server:
+            conn = await connection.connect(server.dsn, connection.session(settings))
             try:
                 async for finding in _server(conn, kind, settings):
                     yield finding

@@ -28,7 +28,7 @@ async def up(settings: Settings, as_json: bool) -> None:
     \b
     Example: trapline migrate up
     """
-    async with pool.server(settings) as dsn, pool.owner(dsn, settings) as conn:
+    async with pool.server(settings) as server, pool.owner(server.dsn, settings) as conn:
         applied = await pool.prepare(conn)
     _show(applied, "applied", "The schema is up to date.", as_json=as_json)
 
@@ -45,7 +45,7 @@ async def down(settings: Settings, to: int | None, as_json: bool) -> None:
     \b
     Example: trapline migrate down --to 1 --yes
     """
-    async with pool.server(settings) as dsn, pool.owner(dsn, settings) as conn:
+    async with pool.server(settings) as server, pool.owner(server.dsn, settings) as conn:
         reverted = await migrate.downgrade(conn, to=to)
     _show(reverted, "reverted", "There was nothing to revert.", as_json=as_json)
 
@@ -60,7 +60,7 @@ async def status(settings: Settings, as_json: bool) -> None:
     \b
     Example: trapline migrate status --json
     """
-    async with pool.server(settings) as dsn, pool.owner(dsn, settings) as conn:
+    async with pool.server(settings) as server, pool.owner(server.dsn, settings) as conn:
         rows = await migrate.status(conn)
     terminal.show([asdict(row) for row in rows], as_json=as_json)
 

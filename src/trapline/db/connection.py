@@ -23,6 +23,8 @@ LOST = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.InterfaceError,
+    # A connection that is closed between two messages of one exchange.
+    asyncpg.InternalClientError,
 )
 
 _JSONB_VERSION = b"\x01"

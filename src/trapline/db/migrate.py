@@ -29,6 +29,7 @@ from typing import Final
 
 import asyncpg
 
+from trapline.db.connection import OwnConnection
 from trapline.db.statements import split
 from trapline.errors import MigrationError
 from trapline.logs import get_logger
@@ -101,11 +102,10 @@ class Status:
     applied_at: datetime | None = None
 
 
-async def upgrade(conn: asyncpg.Connection, *, sql: Path = SQL) -> list[Applied]:
+async def upgrade(conn: OwnConnection, *, sql: Path = SQL) -> list[Applied]:
     """Apply what is missing. Many processes may call this at once: one works, the others wait."""
     migrations = load(sql)
     async with _sole_migrator(conn):
-        await conn.execute(_LEDGER)
         applied = await _checked(conn, migrations)
         done = [await _apply(conn, m) for m in migrations if m.name not in applied]
         await _run_functions(conn, sql, migrations)
@@ -113,7 +113,7 @@ async def upgrade(conn: asyncpg.Connection, *, sql: Path = SQL) -> list[Applied]
 
 
 async def downgrade(
-    conn: asyncpg.Connection,
+    conn: OwnConnection,
     *,
     to: int | None = None,
     sql: Path = SQL,
@@ -121,14 +121,13 @@ async def downgrade(
     """Revert the last migration, or every one numbered above `to`, newest first."""
     migrations = load(sql)
     async with _sole_migrator(conn):
-        await conn.execute(_LEDGER)
         applied = await _checked(conn, migrations)
         present = [m for m in reversed(migrations) if m.name in applied]
         doomed = present[:1] if to is None else [m for m in present if m.number > to]
         return [await _revert(conn, m) for m in doomed]
 
 
-async def status(conn: asyncpg.Connection, *, sql: Path = SQL) -> list[Status]:
+async def status(conn: OwnConnection, *, sql: Path = SQL) -> list[Status]:
     """Compare the files with the database; changes nothing."""
     rows = await _ledger(conn)
     known = {m.name: m for m in load(sql)}
@@ -164,8 +163,8 @@ def load(sql: Path = SQL) -> list[Migration]:
 
 
 @asynccontextmanager
-async def _sole_migrator(conn: asyncpg.Connection) -> AsyncIterator[None]:
-    """Hold the migration lock of this database.
+async def _sole_migrator(conn: OwnConnection) -> AsyncIterator[None]:
+    """Hold the migration lock of this database, and have its ledger ready.
 
     Polling instead of waiting in pg_advisory_lock: a waiting statement holds a snapshot, and
     CREATE INDEX CONCURRENTLY in the process that works would wait for it in turn, for ever.
@@ -174,6 +173,8 @@ async def _sole_migrator(conn: asyncpg.Connection) -> AsyncIterator[None]:
         await asyncio.sleep(_LOCK_POLL)
     try:
         await conn.execute(_SHORT_LOCK_WAIT)
+        if await conn.fetchval("SELECT to_regclass('trapline.functions')") is None:
+            await conn.execute(_LEDGER)
         yield
     finally:
         if not conn.is_closed():
@@ -181,42 +182,51 @@ async def _sole_migrator(conn: asyncpg.Connection) -> AsyncIterator[None]:
             await conn.fetchval("SELECT pg_advisory_unlock($1)", _LOCK)
 
 
-async def _ledger(conn: asyncpg.Connection) -> dict[str, asyncpg.Record]:
+async def _ledger(conn: OwnConnection) -> dict[str, asyncpg.Record]:
     if await conn.fetchval("SELECT to_regclass('trapline.migration')") is None:
         return {}
     rows = await conn.fetch("SELECT name, sha256, applied_at FROM trapline.migration")
     return {row["name"]: row for row in rows}
 
 
-async def _checked(conn: asyncpg.Connection, migrations: Sequence[Migration]) -> set[str]:
+async def _checked(conn: OwnConnection, migrations: Sequence[Migration]) -> set[str]:
     """Return the names that are applied, once they are sure to fit these files."""
     rows = await _ledger(conn)
     known = {m.name: m for m in migrations}
-    newest_known = max(known, default="none")
-    for name in sorted(rows.keys() - known.keys()):
-        if name > newest_known or not known:
-            raise MigrationError(
-                f"This database was migrated by a newer Trapline: it has {name}, and this version"
-                f" knows migrations up to {newest_known}. Install the newer version."
-            )
-        raise MigrationError(f"{name} is applied to this database, but its file is missing.")
+    _refuse_unknown(rows.keys() - known.keys(), max(known, default="0000"))
     for name, row in rows.items():
         if row["sha256"] != known[name].sha256:
             raise MigrationError(
                 f"{name}.up.sql was edited after it had been applied to this database."
                 " Restore the file and write the change as a new migration."
             )
-    newest_applied = max(rows, default="")
-    for migration in migrations:
-        if migration.name not in rows and migration.name < newest_applied:
-            raise MigrationError(
-                f"{migration.name} is numbered before {newest_applied}, which this database"
-                " already has. Give it the next free number."
-            )
+    _refuse_late(known.keys() - rows.keys(), max(rows, default="0000"))
     return set(rows)
 
 
-async def _apply(conn: asyncpg.Connection, migration: Migration) -> Applied:
+def _refuse_unknown(unknown: set[str], newest_known: str) -> None:
+    if not unknown:
+        return
+    newest = max(unknown)
+    if newest > newest_known:
+        raise MigrationError(
+            f"This database was migrated by a newer Trapline: it has {newest}, and this version"
+            f" knows migrations up to {newest_known}. Install the newer version."
+        )
+    raise MigrationError(f"{newest} is applied to this database, but its file is missing.")
+
+
+def _refuse_late(pending: set[str], newest_applied: str) -> None:
+    """Two branches may each have added a migration; only one order of them was ever tested."""
+    late = min(pending, default=newest_applied)
+    if late < newest_applied:
+        raise MigrationError(
+            f"{late} is numbered before {newest_applied}, which this database already has."
+            " Give it the next free number."
+        )
+
+
+async def _apply(conn: OwnConnection, migration: Migration) -> Applied:
     async def record(seconds: float) -> None:
         await conn.execute(
             "INSERT INTO trapline.migration (name, sha256, duration) VALUES ($1, $2, $3)",
@@ -225,21 +235,24 @@ async def _apply(conn: asyncpg.Connection, migration: Migration) -> Applied:
             timedelta(seconds=seconds),
         )
 
-    return await _run(conn, f"{migration.name}.up.sql", migration.up, record)
+    seconds = await _run(conn, f"{migration.name}.up.sql", migration.up, record)
+    return Applied(migration.name, timedelta(seconds=seconds))
 
 
-async def _revert(conn: asyncpg.Connection, migration: Migration) -> Applied:
+async def _revert(conn: OwnConnection, migration: Migration) -> Applied:
     async def record(_seconds: float) -> None:
         await conn.execute("DELETE FROM trapline.migration WHERE name = $1", migration.name)
         # It may have dropped some of them: the next upgrade makes them all again.
         await conn.execute("DELETE FROM trapline.functions")
 
-    return await _run(conn, f"{migration.name}.down.sql", migration.down, record)
+    seconds = await _run(conn, f"{migration.name}.down.sql", migration.down, record)
+    return Applied(migration.name, timedelta(seconds=seconds))
 
 
 async def _run(
-    conn: asyncpg.Connection, file: str, script: str, record: Callable[[float], Awaitable[None]]
-) -> Applied:
+    conn: OwnConnection, file: str, script: str, record: Callable[[float], Awaitable[None]]
+) -> float:
+    """Run a file and record that it ran; return how many seconds it took."""
     begin = time.monotonic()
 
     async def in_one_transaction() -> None:
@@ -255,24 +268,28 @@ async def _run(
             await _patiently(in_one_transaction)
     except asyncpg.PostgresError as error:
         raise MigrationError(f"{file} failed: {error}") from error
-    duration = timedelta(seconds=time.monotonic() - begin)
-    log.info("migration done", file=file, seconds=round(duration.total_seconds(), 3))
-    return Applied(file.removesuffix(".sql").removesuffix(".up").removesuffix(".down"), duration)
+    seconds = time.monotonic() - begin
+    log.info("migration done", file=file, seconds=round(seconds, 3))
+    return seconds
 
 
-async def _one_by_one(conn: asyncpg.Connection, script: str) -> None:
+async def _one_by_one(conn: OwnConnection, script: str) -> None:
     await _drop_half_built_indexes(conn, script)
     for statement in split(script):
         if re.search(r"\bCONCURRENTLY\b", statement, re.IGNORECASE):
-            # It waits without holding anyone up, and giving up would leave an invalid index.
-            await conn.execute("SET lock_timeout = 0")
-            await conn.execute(statement)
-            await conn.execute(_SHORT_LOCK_WAIT)
+            await _concurrently(conn, statement)
         else:
             await _patiently(partial(conn.execute, statement))
 
 
-async def _drop_half_built_indexes(conn: asyncpg.Connection, script: str) -> None:
+async def _concurrently(conn: OwnConnection, statement: str) -> None:
+    """Wait for as long as it takes: that holds nobody up, and giving up leaves an invalid index."""
+    await conn.execute("SET lock_timeout = 0")
+    await conn.execute(statement)
+    await conn.execute(_SHORT_LOCK_WAIT)
+
+
+async def _drop_half_built_indexes(conn: OwnConnection, script: str) -> None:
     """IF NOT EXISTS would take the ruin of an interrupted build for the index itself."""
     invalid = await conn.fetch(
         "SELECT format('%I.%I', n.nspname, c.relname) AS full_name, c.relname AS name"
@@ -282,7 +299,7 @@ async def _drop_half_built_indexes(conn: asyncpg.Connection, script: str) -> Non
     )
     for row in invalid:
         if re.search(rf"\b{re.escape(row['name'])}\b", script):
-            await conn.execute(f"DROP INDEX CONCURRENTLY {row['full_name']}")
+            await _concurrently(conn, f"DROP INDEX CONCURRENTLY {row['full_name']}")
 
 
 async def _patiently(action: Callable[[], Awaitable[object]]) -> None:
@@ -298,9 +315,7 @@ async def _patiently(action: Callable[[], Awaitable[object]]) -> None:
             await asyncio.sleep(_LOCK_PAUSE)
 
 
-async def _run_functions(
-    conn: asyncpg.Connection, sql: Path, migrations: Sequence[Migration]
-) -> None:
+async def _run_functions(conn: OwnConnection, sql: Path, migrations: Sequence[Migration]) -> None:
     """Re-run all functions and views when one of them, or what they stand on, changed."""
     files = sorted((sql / "functions").glob("*.sql"))
     digest = sha256("".join(m.sha256 for m in migrations).encode())
@@ -322,7 +337,7 @@ async def _run_functions(
     await _patiently(in_one_transaction)
 
 
-async def _run_function_file(conn: asyncpg.Connection, path: Path) -> None:
+async def _run_function_file(conn: OwnConnection, path: Path) -> None:
     try:
         await conn.execute(path.read_text())
     except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):

@@ -6,11 +6,13 @@ one. LISTEN and advisory locks need a connection of their own: `dedicated`.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import asyncpg
+from asyncpg.pool import PoolConnectionProxy
+from asyncpg.transaction import Transaction
 
 from trapline.db import connection, embedded, migrate, requirements, roles
 from trapline.db.connection import LOST, TENANT, WORKER, Connection, OwnConnection
@@ -37,40 +39,46 @@ Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 class Database:
     """A PostgreSQL that holds Trapline's schema."""
 
-    dsn: str
+    server: "Server"
     settings: Settings
     worker_pool: Pool
     tenant_pool: Pool
+
+    @property
+    def dsn(self) -> str:
+        return self.server.dsn
 
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: Settings) -> AsyncIterator["Database"]:
         """Start or find the server, bring its schema up to date, and connect."""
-        async with server(settings) as dsn:
-            async with owner(dsn, settings) as conn:
+        async with server(settings) as found:
+            async with owner(found.dsn, settings) as conn:
                 await prepare(conn)
-            async with cls.connect(dsn, settings) as database:
+            async with cls.connect(found, settings) as database:
                 yield database
 
     @classmethod
     @asynccontextmanager
-    async def connect(cls, dsn: str, settings: Settings) -> AsyncIterator["Database"]:
+    async def connect(cls, found: "Server", settings: Settings) -> AsyncIterator["Database"]:
         """Connect to a database whose schema is up to date."""
         async with AsyncExitStack() as stack:
             # API and CLI have few transactions at once; the rest is for the workers.
             tenants = max(1, settings.pool_size // 3)
             worker_pool = await stack.enter_async_context(
-                _pool(dsn, settings, WORKER, settings.pool_size - tenants)
+                _pool(found.dsn, settings, WORKER, settings.pool_size - tenants)
             )
-            tenant_pool = await stack.enter_async_context(_pool(dsn, settings, TENANT, tenants))
+            tenant_pool = await stack.enter_async_context(
+                _pool(found.dsn, settings, TENANT, tenants)
+            )
             renewal = asyncio.create_task(_renew((worker_pool, tenant_pool), settings))
             stack.callback(renewal.cancel)
-            yield cls(dsn, settings, worker_pool, tenant_pool)
+            yield cls(found, settings, worker_pool, tenant_pool)
 
     @asynccontextmanager
     async def system_tx(self) -> AsyncIterator[Connection]:
         """Open a transaction of the system itself, over all organisations."""
-        async with _transaction(self.worker_pool) as conn:
+        async with _transaction(self.server, self.worker_pool) as conn:
             yield conn
 
     @asynccontextmanager
@@ -79,7 +87,7 @@ class Database:
     ) -> AsyncIterator[Connection]:
         """Open a transaction that sees one organisation's rows, as its key or as one member."""
         async with _transaction(
-            self.tenant_pool, str(organisation_id), str(member_id or "")
+            self.server, self.tenant_pool, str(organisation_id), str(member_id or "")
         ) as conn:
             if member_id is not None and not await conn.fetchval(
                 "SELECT EXISTS (SELECT FROM tenancy.member WHERE id = $1)", member_id
@@ -92,15 +100,34 @@ class Database:
         return await connection.connect(self.dsn, connection.session(self.settings, WORKER))
 
 
+class Server(Protocol):
+    """A PostgreSQL: where it is, and how to wait until it takes connections."""
+
+    @property
+    def dsn(self) -> str: ...
+
+    async def started(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalServer:
+    """A PostgreSQL that others run: when it is away, all we can do is try again."""
+
+    dsn: str
+
+    async def started(self) -> None:
+        await asyncio.sleep(_PAUSE)
+
+
 @asynccontextmanager
-async def server(settings: Settings) -> AsyncIterator[str]:
-    """Yield the URL of the external PostgreSQL, or of the embedded one while it is held running."""
+async def server(settings: Settings) -> AsyncIterator[Server]:
+    """Yield the external PostgreSQL, or the embedded one, which runs as long as it is held."""
     external = settings.external_dsn()
     if external is not None:
-        yield external
+        yield ExternalServer(external)
         return
     async with embedded.running(settings) as running:
-        yield running.dsn
+        yield running
 
 
 @asynccontextmanager
@@ -154,30 +181,14 @@ async def _renew(pools: tuple[Pool, ...], settings: Settings) -> None:
 
 @asynccontextmanager
 async def _transaction(
-    pool: Pool, organisation: str | None = None, member: str = ""
+    found: Server, pool: Pool, organisation: str | None = None, member: str = ""
 ) -> AsyncIterator[Connection]:
-    """Begin on a live connection: until the first statement has run, a lost one can be replaced."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + _PATIENCE
-    while True:
-        try:
-            conn = await pool.acquire()
-        except LOST as error:
-            await _wait_for_server(error, deadline)
-            continue
-        transaction = conn.transaction()
-        try:
-            await transaction.start()
-            if organisation is not None:
-                await conn.execute(_ENTER, organisation, member)
-            break
-        except LOST as error:
-            await pool.release(conn)
-            await _wait_for_server(error, deadline)
+    conn, transaction = await _begin(found, pool, organisation, member)
     try:
         yield conn
     except BaseException:
-        if not conn.is_closed():
+        # A lost connection has nothing to roll back, and why it was lost is the error to raise.
+        with suppress(*LOST):
             await transaction.rollback()
         raise
     else:
@@ -186,8 +197,37 @@ async def _transaction(
         await pool.release(conn)
 
 
-async def _wait_for_server(error: Exception, deadline: float) -> None:
+async def _begin(
+    found: Server, pool: Pool, organisation: str | None, member: str
+) -> tuple["PoolConnectionProxy[asyncpg.Record]", Transaction]:
+    """Begin on a live connection: until the first statement has run, a lost one can be replaced."""
+    deadline = asyncio.get_running_loop().time() + _PATIENCE
+    while True:
+        try:
+            conn = await pool.acquire()
+        except LOST as error:
+            await _wait_for(found, error, deadline)
+            continue
+        transaction = conn.transaction()
+        try:
+            await transaction.start()
+            if organisation is not None:
+                await conn.execute(_ENTER, organisation, member)
+        except LOST as error:
+            # asyncpg takes a connection back by itself when it sees it close.
+            with suppress(asyncpg.InterfaceError):
+                conn.terminate()
+            await pool.release(conn)
+            await _wait_for(found, error, deadline)
+        except BaseException:
+            await pool.release(conn)
+            raise
+        else:
+            return conn, transaction
+
+
+async def _wait_for(found: Server, error: Exception, deadline: float) -> None:
     if asyncio.get_running_loop().time() > deadline:
         raise DatabaseUnavailable(f"PostgreSQL went away and did not come back: {error}") from error
     log.warning("PostgreSQL is away", error=str(error))
-    await asyncio.sleep(_PAUSE)
+    await found.started()

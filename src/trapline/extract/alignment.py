@@ -1,7 +1,8 @@
 """Which lines of two texts belong together: patience first, then a close look, within bounds.
 
-Lines that occur once in both texts are matched in order, which takes n log n; only the short
-stretches between them are compared pair by pair. A stretch too long for that is called replaced.
+Lines that occur once in both texts are matched in order, which takes n log n. The short stretches
+between them are compared pair by pair, long ones by the fewest edits (Myers) if these are few. A
+stretch that is too long and too different for either is called replaced.
 """
 
 from bisect import bisect_left
@@ -12,6 +13,7 @@ from difflib import SequenceMatcher
 _MAX_PAIRS = 4_000_000
 _CLOSE_LOOK = 250_000
 """Stretches with more pairs of lines than this are not compared pair by pair."""
+_MAX_EDITS = 1_000
 
 Pair = tuple[int, int]
 
@@ -37,6 +39,9 @@ def aligned(old: Sequence[str], new: Sequence[str]) -> list[Pair]:
         elif (b - a) * (d - c) <= min(_CLOSE_LOOK, budget):
             budget -= (b - a) * (d - c)
             pairs += [(a + x, c + y) for x, y in _close(old[a:b], new[c:d])]
+        elif budget > 0:
+            budget -= _MAX_EDITS * _MAX_EDITS
+            pairs += [(a + x, c + y) for x, y in _fewest_edits(old[a:b], new[c:d])]
     return sorted(pairs)
 
 
@@ -88,3 +93,39 @@ def _between(
 def _close(old: Sequence[str], new: Sequence[str]) -> Iterator[Pair]:
     for x, y, size in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
         yield from ((x + step, y + step) for step in range(size))
+
+
+def _fewest_edits(old: Sequence[str], new: Sequence[str]) -> list[Pair]:
+    """Pairs that leave the fewest lines over, if fewer than the limit; else none.
+
+    `reach[k]` is how far in the old text one can get on diagonal k (old minus new index) with
+    as many edits as rounds were made.
+    """
+    reach = {1: 0}
+    rounds: list[dict[int, int]] = []
+    for edits in range(_MAX_EDITS):
+        rounds.append(reach.copy())
+        for k in range(-edits, edits + 1, 2):
+            down = k == -edits or (k != edits and reach.get(k - 1, -1) < reach.get(k + 1, -1))
+            x = reach.get(k + 1, 0) if down else reach[k - 1] + 1
+            while x < len(old) and 0 <= x - k < len(new) and old[x] == new[x - k]:
+                x += 1
+            reach[k] = x
+            if x >= len(old) and x - k >= len(new):
+                return _retraced(rounds, len(old), len(new))
+    return []
+
+
+def _retraced(rounds: list[dict[int, int]], x: int, y: int) -> list[Pair]:
+    pairs: list[Pair] = []
+    for edits in range(len(rounds) - 1, -1, -1):
+        reach, k = rounds[edits], x - y
+        down = k == -edits or (k != edits and reach.get(k - 1, -1) < reach.get(k + 1, -1))
+        before = k + 1 if down else k - 1
+        start = reach.get(before, 0) if edits else 0
+        from_x, from_y = (start, start - before) if edits else (0, 0)
+        while x > from_x and y > from_y:
+            x, y = x - 1, y - 1
+            pairs.append((x, y))
+        x, y = from_x, from_y
+    return pairs

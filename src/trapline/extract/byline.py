@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import chain, islice, pairwise
 
 import turbohtml
@@ -26,18 +27,8 @@ _MODIFIED = (
 _ARTICLE_WORDS = ("article", "posting", "report", "webpage", "product", "recipe", "videoobject")
 _MAX_NAME = 120
 _NOT_NAMES = {
-    "about",
-    "sign",
-    "log",
-    "login",
-    "written",
-    "author",
-    "authors",
-    "view",
-    "read",
-    "posts",
-    "share",
-}
+    "about", "sign", "log", "login", "written", "author", "authors", "view", "read", "posts", "share",
+}  # fmt: skip
 _STEPS_UP = 3
 _MAX_LINES = 60
 _MAX_LINE = 80
@@ -47,48 +38,63 @@ _BY = re.compile(r"(?:(?:written|posted|started) )?by:?(?:\s+(.*))?$", re.IGNORE
 _LIKE_NAME = re.compile(r"[^\W\d_a-z][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){1,3}|[\w.-]{3,24}")
 
 
-def ranked(nodes: list[jsonld.Node]) -> list[jsonld.Node]:
-    """What the page is about first: an article before the web page, others last."""
-    return sorted(nodes, key=_rank) if len(nodes) > 1 else nodes
+class Byline:
+    """Who and when, of one page: from what it declares, then from what it shows.
+
+    `folded` has the page's meta tags by their names in lower case; `nodes` its JSON-LD.
+    """
+
+    def __init__(
+        self, tree: turbohtml.Document, folded: Mapping[str, str], nodes: list[jsonld.Node]
+    ) -> None:
+        self._tree = tree
+        self._folded = folded
+        # What the page is about comes first: an article before the web page, others last.
+        self._nodes = sorted(nodes, key=_rank) if len(nodes) > 1 else nodes
+
+    @cached_property
+    def published(self) -> str | None:
+        """When the page says it was first published; its URL is not asked."""
+        return (
+            _from_meta(self._folded, _PUBLISHED)
+            or _from_nodes(self._nodes, "datePublished")
+            or _from_times(self._tree)
+            or _from_nodes(self._nodes, "dateCreated")
+            or _from_nodes(self._nodes, "uploadDate")
+            or _from_lines(self._lines)
+        )
+
+    @property
+    def modified(self) -> str | None:
+        """When the page says it was last changed."""
+        return _from_meta(self._folded, _MODIFIED) or _from_nodes(self._nodes, "dateModified")
+
+    @property
+    def author(self) -> str | None:
+        """Who the page says wrote it."""
+        candidates = chain(self._declared_authors(), self._shown_authors())
+        return next((name for text in candidates if (name := _person(text))), None)
+
+    def _declared_authors(self) -> Iterator[str]:
+        yield from (self._folded[name] for name in _AUTHOR if name in self._folded)
+        yield from _authors_of(self._nodes)
+        yield from _labelled(self._folded)
+        yield from _marked_names(self._tree)
+
+    def _shown_authors(self) -> Iterator[str]:
+        yield from _written_by(self._lines)
+        # A name in a class is a guess; on a page without a date it is mostly a wrong one.
+        if self.published:
+            yield from _classed_names(self._tree)
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return headline_lines(self._tree)
 
 
 def _rank(node: jsonld.Node) -> int:
     types = " ".join(jsonld.types_of(node)).lower()
     return next((n for n, word in enumerate(_ARTICLE_WORDS) if word in types), len(_ARTICLE_WORDS))
-
-
-def author(
-    tree: turbohtml.Document, folded: Mapping[str, str], nodes: list[jsonld.Node]
-) -> str | None:
-    """Who the page says wrote it."""
-    candidates = chain(
-        (folded[name] for name in _AUTHOR if name in folded),
-        _authors_of(nodes),
-        _labelled(folded),
-        _marked_names(tree),
-        _written_by(headline_lines(tree)),
-        _classed_names(tree),
-    )
-    return next((name for text in candidates if (name := _person(text))), None)
-
-
-def published(
-    tree: turbohtml.Document, folded: Mapping[str, str], nodes: list[jsonld.Node]
-) -> str | None:
-    """When the page says it was first published; its URL is not asked."""
-    return (
-        _from_meta(folded, _PUBLISHED)
-        or _from_nodes(nodes, "datePublished")
-        or _from_times(tree)
-        or _from_nodes(nodes, "dateCreated")
-        or _from_nodes(nodes, "uploadDate")
-        or _from_lines(headline_lines(tree))
-    )
-
-
-def modified(folded: Mapping[str, str], nodes: list[jsonld.Node]) -> str | None:
-    """When the page says it was last changed."""
-    return _from_meta(folded, _MODIFIED) or _from_nodes(nodes, "dateModified")
 
 
 def _from_meta(folded: Mapping[str, str], names: Iterable[str]) -> str | None:
@@ -166,9 +172,10 @@ def _labelled(folded: Mapping[str, str]) -> Iterator[str]:
 
 
 def _marked_names(tree: turbohtml.Document) -> Iterator[str]:
-    for selector in ("[itemprop~=author] [itemprop~=name]", "[itemprop~=author]", "[rel~=author]"):
-        for element in tree.select(selector)[:3]:
-            yield element.attr("content") or element.text
+    marked = tree.select("[itemprop~=author], [rel~=author]")[:3]
+    for element in marked:
+        named = element.select_one("[itemprop~=name]") or element
+        yield named.attr("content") or named.text
 
 
 def _written_by(lines: list[str]) -> Iterator[str]:

@@ -14,13 +14,15 @@ from trapline.model import Document
 
 _CONTEXT = 3
 _MAX_LINES = 200_000
+_LONGEST_LINE = 20_000
+"""Longer lines are data that no one wrote; they are compared as they are."""
 _TRACKING = re.compile(
     r"(?<=[?&])(?:utm_\w+|gclid|fbclid|msclkid|dclid|yclid|mc_[ce]id|igshid|srsltid|_ga|ref_src"
     r"|sessionid|phpsessid|jsessionid|sid)=[^&#)\s]*&?",
     re.IGNORECASE,
 )
 _HANGING = re.compile(r"[?&]+(?=[#)\s]|$)")
-_IMAGE_VERSION = re.compile(r"(!\[[^\]]{0,500}\]\([^?)\s]{1,2000})\?[^)\s]*")
+_IMAGE_VERSION = re.compile(r"(!\[[^\]]{0,200}+\]\([^?)\s]{1,500}+)\?[^)\s]*")
 _EMPHASIS = re.compile(r"\\(?=[^\w\s])|(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)")
 _BULLET = re.compile(r"^\s*[*+-]\s+")
 _RULE = re.compile(r"^[\s|:+=-]{3,}$")
@@ -92,6 +94,8 @@ def diff(old: Document | str, new: Document | str) -> Diff:
 
 def meaning(line: str) -> str:
     """What a line of Markdown says, without what only markup changes."""
+    if len(line) > _LONGEST_LINE:
+        return line
     if "](" in line or "://" in line:
         line = _IMAGE_VERSION.sub(r"\1", line)
         line = _HANGING.sub("", _TRACKING.sub("", line))

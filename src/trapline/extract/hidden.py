@@ -5,13 +5,9 @@ import re
 import turbohtml
 
 _BY_ATTRIBUTE = "[hidden], [aria-hidden=true], [style*=none], [style*=hidden], template"
-# As style sheets are written; a search for these costs a tenth of an expression.
-_HIDING = tuple(
-    f"{name}{colon}{value}"
-    for name, value in (("display", "none"), ("visibility", "hidden"))
-    for colon in (":", ": ", " : ")
-)
-_SIMPLE = re.compile(r"[a-z]*([.#])([A-Za-z_][\w-]*)")
+# A search for the plain word costs a tenth of an expression, and finds every spelling.
+_HIDING = (("none", "display"), ("hidden", "visibility"))
+_SIMPLE = re.compile(r"[a-z]*([.#])([A-Za-z_][A-Za-z0-9_-]*)")
 _MAX_CSS = 200_000
 _MAX_RULES = 200
 _MAX_RULE_LENGTH = 4_000
@@ -60,11 +56,13 @@ def _hiding_names(tree: turbohtml.Document) -> tuple[set[str], set[str]]:
 def _declarations(css: str) -> list[int]:
     """Where a style sheet or a style attribute says that something is not to be shown."""
     found: list[int] = []
-    for words in _HIDING:
-        position = css.find(words)
+    for value, name in _HIDING:
+        position = css.find(value)
         while position >= 0 and len(found) < _MAX_RULES:
-            found.append(position)
-            position = css.find(words, position + 1)
+            head = css[max(0, position - 20) : position].rstrip()
+            if head.endswith(":") and head[:-1].rstrip().lower().endswith(name):
+                found.append(position)
+            position = css.find(value, position + 1)
     return sorted(found)
 
 

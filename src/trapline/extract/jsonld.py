@@ -11,10 +11,11 @@ Node = dict[str, object]
 MAX_NODES = 5_000
 _MAX_DEPTH = 24
 _MAX_BLOCK = 4_000_000
+_MAX_MENDED = 300_000
 _WRAPPING = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/)")
 _WRAPPED = re.compile(r"(?:-->|//\s*\]\]>|\]\]>|/\*\s*\]\]>\s*\*/|;)\s*$")
 # Strings are matched first, so that what looks like a comment or a comma inside one is kept.
-_NOISE = re.compile(r'("(?:[^"\\]|\\.)*+")|/\*.*?\*/|(?<!:)//[^\n]*|,(?=\s*[}\]])', re.DOTALL)
+_NOISE = re.compile(r'("(?:[^"\\]|\\.)*+")|/\*.{0,300}?\*/|(?<!:)//[^\n]*|,(?=\s*[}\]])', re.DOTALL)
 _PREFIX = re.compile(r"^(?:https?://(?:www\.)?schema\.org/|schema:)", re.IGNORECASE)
 
 
@@ -39,7 +40,7 @@ def decode(text: str) -> object:
 
 
 def _decode_mended(text: str) -> object:
-    text = _WRAPPED.sub("", _WRAPPING.sub("", text)).strip()
+    text = _WRAPPED.sub("", _WRAPPING.sub("", text[:_MAX_MENDED])).strip()
     for candidate in (text, _NOISE.sub(lambda match: match.group(1) or "", text)):
         try:
             # What follows a first whole value is dropped; raw line breaks in strings are allowed.

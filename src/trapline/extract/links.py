@@ -33,6 +33,8 @@ def read_links(
     """Read every link of a page once. `outline` is the tree's, if it is already read."""
     outline = outline or read_outline(tree)
     rows = np.sort(np.concatenate((outline.rows_of("a"), outline.rows_of("area"))))[:MAX_LINKS]
+    # What stands in a template is not on the page until a script puts it there.
+    rows = rows[outline.enclosing(outline.rows_of("template"), rows) == 0]
     hidden = _hidden(tree, outline, rows)
     placed = _placed(tree, outline, rows)
     found: dict[str, Link] = {}
@@ -100,9 +102,8 @@ def _keep_other(other: dict[str, None], href: str) -> None:
 
 
 def _text_of(anchor: turbohtml.Element) -> str:
-    text = " ".join(anchor.text.split())
-    if text:
-        return text
+    if words := anchor.text.split():
+        return " ".join(words)
     image = anchor.find("img", alt=True)
     label = anchor.attr("aria-label") or (image and image.attr("alt")) or anchor.attr("title") or ""
     return " ".join(label.split())

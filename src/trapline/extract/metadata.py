@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import turbohtml
 
-from trapline.extract import byline, jsonld
-from trapline.extract.byline import squeezed
+from trapline.extract import jsonld
+from trapline.extract.byline import Byline, squeezed
 from trapline.extract.dates import date_in_url
 from trapline.extract.language import declared_language, detected_language
 from trapline.extract.resolve import Resolver
@@ -48,6 +48,8 @@ _WORDS_A_MINUTE = 220
 _MAX_VALUE = 10_000
 _LONGEST_MEAN = 12
 _SHORT_TEXT = 500
+_MAX_TAGS = 2_000
+_MAX_REPEATED = 100
 _DENSE = re.compile("[\u3040-\u9fff]+")
 
 
@@ -55,9 +57,9 @@ def read_metadata(
     tree: turbohtml.Document, resolver: Resolver, nodes: list[jsonld.Node] | None = None
 ) -> Metadata:
     """Everything that the page declares. `nodes` is its JSON-LD, if it is already read."""
-    nodes = byline.ranked(jsonld.read_nodes(tree) if nodes is None else nodes)
     declared = _declared(tree)
     folded = _folded(declared)
+    byline = Byline(tree, folded, jsonld.read_nodes(tree) if nodes is None else nodes)
     root = tree.root
     links = [(_rel(link), link) for link in tree.find_all("link")]
     return Metadata(
@@ -69,9 +71,9 @@ def read_metadata(
             root.attr("lang") or root.attr("xml:lang") if root else None,
             _first(folded, ("content-language", "language", "dc.language", "og:locale")),
         ),
-        author=byline.author(tree, folded, nodes),
-        published=byline.published(tree, folded, nodes) or date_in_url(resolver.page),
-        modified=byline.modified(folded, nodes),
+        author=byline.author,
+        published=byline.published or date_in_url(resolver.page),
+        modified=byline.modified,
         canonical=resolver.first(link.attr("href") for rel, link in links if "canonical" in rel),
         site_name=_first(
             folded, ("og:site_name", "application-name", "apple-mobile-web-app-title")
@@ -114,7 +116,7 @@ def robots_directives(robots: str | None) -> frozenset[str]:
 def _declared(tree: turbohtml.Document) -> Declared:
     """Every meta tag under its own name, and under Firecrawl's name if it has one."""
     found: Declared = {}
-    for meta in tree.find_all("meta"):
+    for meta in tree.find_all("meta")[:_MAX_TAGS]:
         content = meta.attr("content")
         name = (
             meta.attr("name")
@@ -133,11 +135,13 @@ def _add(found: Declared, name: str, content: str) -> None:
     known = found.get(name)
     if known is None:
         found[name] = content
-    elif content != known and content not in known:
-        found[name] = (*known, content) if isinstance(known, tuple) else (known, content)
+    elif isinstance(known, str):
+        found[name] = (known, content) if content != known else known
+    elif len(known) < _MAX_REPEATED and content not in known:
+        found[name] = (*known, content)
     key = _FIRECRAWL_NAMES.get(name.lower())
     if key in _LISTS and key:
-        found[key] = (*found.get(key, ()), content)
+        found[key] = (*found.get(key, ()), content)[:_MAX_REPEATED]
     elif key and content:
         found.setdefault(key, content)
 

@@ -66,14 +66,24 @@ def read_structured(
     """Read all of a page's structured data. `nodes` is its JSON-LD, if it is already read."""
     reader = _Reader(jsonld.read_nodes(tree) if nodes is None else nodes)
     items = reader.top_items()
-    # A look at one attribute is much cheaper than the walk that follows.
-    if tree.select_one("[itemscope]"):
-        items += [reader.marked_up(item, _MAX_DEPTH) for item in tree.microdata(url or None)]
-    if tree.select_one("[typeof]"):
-        items += [reader.marked_up(item, _MAX_DEPTH) for item in tree.rdfa(url or None)]
+    items += [reader.marked_up(item, _MAX_DEPTH) for item in _marked_up(tree, url)]
     if graph := _open_graph(tree):
         items.append(graph)
     return Structured(tuple(item for item in items if item.types or item.properties))
+
+
+def _marked_up(tree: turbohtml.Document, url: str) -> list[MicrodataItem | RdfaItem]:
+    found: list[MicrodataItem | RdfaItem] = []
+    try:
+        # A look at one attribute is much cheaper than the walk that follows.
+        if tree.select_one("[itemscope]"):
+            found += tree.microdata(url or None)
+        if tree.select_one("[typeof]"):
+            found += tree.rdfa(url or None)
+    except (RecursionError, ValueError):
+        # Items nested by the hundred describe nothing.
+        return found
+    return found[:MAX_ITEMS]
 
 
 class _Reader:

@@ -7,7 +7,7 @@ from collections import Counter
 _MAX_TEXT = 200_000
 _MAX_SENTENCES = 600
 _SENTENCE = re.compile(
-    r"(?<=[.!?…])[\"'\u201d\u2019)\]]*\s+(?=[^\W\d_a-z]|[\"'\u201c(\[]|\d)|(?<=[。\uff01\uff1f])\s*|\n+"
+    r"(?<=[.!?…])[\"'\u201d\u2019)\]]*\s+(?=[^\W\d_a-z]|[\"'\u201c(\[]|\d)|(?<=[。\uff01\uff1f])\s*|\n\s*\n|\n(?=[^a-z])"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _ABBREVIATION = re.compile(

@@ -1,5 +1,5 @@
-"""A durable, fenced, fair queue that knows nothing of crawling.
+"""The durable queue: jobs, tasks, gates, lanes, leases, events, agents and their upkeep.
 
-In: jobs and tasks with a kind and a payload. Out: leased tasks, finished jobs, numbered events.
-Owns the schema `queue`: job, ready, leased, done, gate, lane, event, schedule, agent.
+In: jobs with typed tasks, inside the caller's transaction. Out: each task's effect once, counters,
+an event log. Owns the schema `queue`, and knows nothing of crawling.
 """

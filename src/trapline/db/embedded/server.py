@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from trapline.db.embedded import watcher
-from trapline.db.embedded.cluster import DATABASE, SUPERUSER, Cluster, explained
+from trapline.db.embedded.cluster import DATABASE, SUPERUSER, Cluster, explained, require_owner
 from trapline.db.embedded.programs import binary, binary_for
 from trapline.errors import EmbeddedPostgresError
 from trapline.logs import get_logger
@@ -41,7 +41,8 @@ async def running(settings: Settings) -> AsyncIterator["Server"]:
         try:
             yield server
         finally:
-            with explained(settings.home):
+            # Whoever leaves has done what it came for; the next to come can still put this right.
+            with contextlib.suppress(OSError, EmbeddedPostgresError):
                 await server.ensure_watched()
     finally:
         os.close(users)
@@ -124,7 +125,7 @@ class Server:
                 pass_fds=(vacancy,),
                 start_new_session=True,  # Ctrl-C in our terminal is not meant for it.
                 cwd="/",
-                check=True,
+                check=False,  # A watcher that fails gives up its lock, and its log says why.
             )
         finally:
             os.close(log_file)
@@ -161,27 +162,33 @@ class Status:
     """What can be said of a home's server without starting it."""
 
     directory: Path
-    initialised: bool
-    running: bool
-    watched: bool
-    problem: str | None
+    initialised: bool = False
+    running: bool = False
+    watched: bool = False
+    problem: str | None = None
 
 
 def status(settings: Settings) -> Status:
     """Look at the server of this home; nothing is started, made or changed."""
-    cluster, problem = _cluster(settings), None
+    cluster = _cluster(settings)
     try:
         with explained(settings.home):
-            if cluster.exists:
-                cluster.check()
+            return _look(cluster)
     except EmbeddedPostgresError as error:
-        problem = error.message
+        return Status(cluster.directory, problem=error.message)
+
+
+def _look(cluster: Cluster) -> Status:
+    if cluster.directory.exists():
+        require_owner(cluster.directory, os.geteuid())
+    if not cluster.exists:
+        return Status(cluster.directory)
+    cluster.check()
     return Status(
-        directory=cluster.directory,
-        initialised=cluster.exists,
+        cluster.directory,
+        initialised=True,
         running=watcher.postmaster(str(cluster.data)) is not None,
         watched=_is_locked(cluster.directory / "watcher.lock"),
-        problem=problem,
     )
 
 

@@ -128,13 +128,12 @@ def _watch(users: int, uid: int, gid: int, program: str) -> None:
     adopted = postmaster(".")
     pid, proven = adopted or _start(uid, gid, program), adopted is not None
     while not _nobody_left(users):
-        if belongs(pid, "."):
-            proven = proven or ready(".")
-        elif proven:
+        proven = proven or ready(".")
+        if not belongs(pid, "."):
+            if not proven:
+                return  # It never came up: whoever appointed us reads the log and says why.
             pid = _start(uid, gid, program)
             time.sleep(RETRY)
-        else:
-            return  # It never came up: whoever appointed us reads the log and says why.
         if os.fstat(2).st_size > LOG_LIMIT:
             os.ftruncate(2, 0)
         time.sleep(POLL)

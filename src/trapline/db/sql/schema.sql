@@ -1,14 +1,1060 @@
--- The whole schema, made by `make sql` from migrations/ and functions/: not edited.
+-- The whole schema, made by `make sql` from migrations/ and functions/: edit those instead.
+SET check_function_bodies = false;
+
+CREATE SCHEMA archive;
 
 CREATE SCHEMA auth;
 
+CREATE SCHEMA frontier;
+
+CREATE SCHEMA queue;
+
+CREATE SCHEMA store;
+
 CREATE SCHEMA tenancy;
+
+CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public;
+
+COMMENT ON EXTENSION pg_trgm IS 'text similarity measurement and index searching based on trigrams';
+
+CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public;
+
+COMMENT ON EXTENSION vector IS 'vector data type and ivfflat and hnsw access methods';
+
+CREATE TYPE queue.claimed AS (
+	task_id bigint,
+	lane_id bigint,
+	lease_id bigint,
+	priority smallint,
+	turn bigint,
+	attempts smallint,
+	stalls smallint,
+	kind text,
+	payload text,
+	max_attempts smallint,
+	timeout interval,
+	deadline timestamp with time zone,
+	created_at timestamp with time zone,
+	trace_id uuid,
+	blocked_by text,
+	blocked_until timestamp with time zone,
+	job_id uuid,
+	job_status text
+);
+
+CREATE TYPE queue.ending AS (
+	task_id bigint,
+	verdict smallint,
+	code smallint,
+	result text,
+	error text,
+	run_at timestamp with time zone,
+	lane_id bigint,
+	job_id uuid,
+	organisation_id uuid,
+	gate_id bigint,
+	priority smallint,
+	attempts smallint,
+	stalls smallint,
+	slots smallint,
+	agent_id bigint,
+	claimed_at timestamp with time zone
+);
+
+CREATE TYPE queue.gate_change AS (
+	gate_id bigint,
+	gap interval,
+	pressure smallint,
+	not_before timestamp with time zone
+);
+
+CREATE TYPE queue.new_event AS (
+	job_id uuid,
+	task_id bigint,
+	type text,
+	data text
+);
+
+CREATE TYPE queue.new_gate AS (
+	name text,
+	gap interval,
+	bound integer,
+	lane_gap interval,
+	lane_bound integer
+);
+
+CREATE TYPE queue.new_task AS (
+	job_id uuid,
+	gate text,
+	kind text,
+	payload text,
+	parent_id bigint,
+	priority smallint,
+	max_attempts smallint,
+	timeout interval,
+	run_at timestamp with time zone,
+	deadline timestamp with time zone,
+	counted boolean,
+	source smallint,
+	trace_id uuid,
+	key_scope uuid,
+	key uuid,
+	key_expires_at timestamp with time zone
+);
+
+CREATE TYPE queue.verdict AS (
+	lease_id bigint,
+	task_id bigint,
+	verdict smallint,
+	code smallint,
+	result text,
+	error text,
+	run_at timestamp with time zone
+);
+
+CREATE TYPE queue.want AS (
+	lane_id bigint,
+	take integer,
+	after_priority smallint,
+	after_turn bigint,
+	limited boolean
+);
 
 CREATE FUNCTION auth.uid() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (NULLIF(current_setting('trapline.member_id'::text, true), ''::text))::uuid;
 
 COMMENT ON FUNCTION auth.uid() IS 'The member who acts in this transaction; null when an API key acts for its organisation.';
+
+CREATE FUNCTION queue.added(p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_skipped bigint, p_limit bigint, p_reserved bigint, p_overflow bigint, OUT total bigint, OUT counted bigint, OUT beyond bigint, OUT linked bigint, OUT from_sitemap bigint, OUT released bigint, OUT admitted bigint, OUT over boolean[]) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+BEGIN
+    total := 0; counted := 0; beyond := 0; linked := 0; from_sitemap := 0;
+    released := 0; admitted := 0;
+    IF p_skipped > 0 THEN
+        SELECT count(*) INTO released
+        FROM unnest(p_endings) e
+        CROSS JOIN LATERAL (SELECT t.counted FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
+        WHERE e.job_id = p_job AND e.verdict = 2 AND t.counted;
+        admitted := least(released, p_overflow);
+    END IF;
+    IF cardinality(p_tasks) > 0 THEN
+        -- Nothing overtakes an older task that waits beyond the limit.
+        over := queue.mark_overflow(p_tasks, p_ids, p_job, CASE
+            WHEN p_limit IS NULL THEN 9223372036854775807
+            WHEN p_overflow > admitted THEN 0
+            ELSE p_limit - p_reserved + released - admitted END);
+        SELECT count(*) FILTER (WHERE NOT t.over),
+               count(*) FILTER (WHERE t.counted AND NOT t.over),
+               count(*) FILTER (WHERE t.over),
+               count(*) FILTER (WHERE t.source = 1 AND NOT t.over),
+               count(*) FILTER (WHERE t.source = 2 AND NOT t.over)
+        INTO total, counted, beyond, linked, from_sitemap
+        FROM unnest(p_tasks, p_ids, over)
+            AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
+                 deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, over)
+        WHERE t.job_id = p_job AND t.id > 0;
+    END IF;
+END
+$$;
+
+CREATE FUNCTION queue.admit_overflow(p_job uuid, p_most bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    lanes bigint[];
+BEGIN
+    WITH oldest AS MATERIALIZED (
+        DELETE FROM queue.overflow o WHERE o.ctid = ANY (ARRAY(
+            SELECT i.ctid FROM queue.overflow i WHERE i.job_id = p_job
+            ORDER BY i.task_id LIMIT p_most))
+        RETURNING o.task_id
+    ),
+    admitted AS MATERIALIZED (
+        SELECT t.* FROM oldest o
+        CROSS JOIN LATERAL (
+            SELECT t.id, t.lane_id, t.priority, t.deadline FROM queue.task t
+            WHERE t.id = o.task_id OFFSET 0) t
+    ),
+    moved AS (
+        INSERT INTO queue.ready (lane_id, priority, task_id, deadline)
+        SELECT a.lane_id, a.priority, a.id, a.deadline FROM admitted a ORDER BY a.id
+    )
+    SELECT array_agg(DISTINCT a.lane_id) INTO lanes FROM admitted a;
+    PERFORM l.id FROM queue.lane l WHERE l.id = ANY (lanes) ORDER BY l.id FOR KEY SHARE;
+    PERFORM queue.wake_lanes(lanes);
+END
+$$;
+
+CREATE FUNCTION queue.blocked(p_lane bigint, p_by text, p_until timestamp with time zone) RETURNS queue.claimed
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT ROW(NULL, p_lane, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+               p_by, p_until, NULL, NULL)::queue.claimed
+$$;
+
+CREATE FUNCTION queue.cancel_job(p_job uuid, p_by text, p_reason text) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE queue.job j
+    SET status = 'cancelled', cancelled = j.cancelled + j.remaining, remaining = 0,
+        finished_at = now(), expires_at = now() + queue.keep_for(
+            j.zero_data_retention, 'cancelled', j.ttl, j.failed_ttl),
+        cancelled_by = p_by, cancel_reason = p_reason, last_event = j.last_event + 1
+    WHERE j.id = p_job AND j.status IN ('pending', 'running', 'paused');
+    IF NOT FOUND THEN RETURN false; END IF;
+    UPDATE queue.lane l SET open = false WHERE l.job_id = p_job AND l.open;
+    PERFORM queue.tell_end(p_job);
+    RETURN true;
+END
+$$;
+
+CREATE FUNCTION queue.claim(p_agent bigint, p_wants queue.want[], p_starting uuid[], p_lease_time interval) RETURNS SETOF queue.claimed
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    lease bigint := nextval('queue.lease_id_seq');
+    want queue.want;
+    taken bigint;
+    free queue.want[] := ARRAY(SELECT w FROM unnest(p_wants) w WHERE NOT w.limited);
+BEGIN
+    IF cardinality(free) > 0 THEN
+        RETURN QUERY SELECT * FROM queue.move(lease, free, 0::smallint);
+    END IF;
+    FOR want IN SELECT w.* FROM unnest(p_wants) w WHERE w.limited LOOP
+        RETURN QUERY SELECT * FROM queue.move_limited(lease, want);
+    END LOOP;
+    SELECT l.task_id INTO taken FROM queue.leased l WHERE l.lease_id = lease LIMIT 1;
+    IF FOUND THEN
+        INSERT INTO queue.lease (id, agent_id, expires_at)
+        VALUES (lease, p_agent, clock_timestamp() + p_lease_time);
+        IF cardinality(p_starting) > 0 THEN
+            RETURN QUERY SELECT * FROM queue.start_jobs(ARRAY(
+                SELECT DISTINCT l.job_id
+                FROM queue.leased d
+                CROSS JOIN LATERAL (SELECT l.job_id FROM queue.lane l WHERE l.id = d.lane_id OFFSET 0) l
+                WHERE d.lease_id = lease AND l.job_id = ANY (p_starting)));
+        END IF;
+    END IF;
+END
+$$;
+
+CREATE FUNCTION queue.end_if_empty(p_job uuid) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE queue.job j
+    SET status = 'completed', started_at = coalesce(j.started_at, now()), finished_at = now(),
+        expires_at = now() + queue.keep_for(j.zero_data_retention, 'completed', j.ttl, j.failed_ttl),
+        last_event = j.last_event + 1
+    WHERE j.id = p_job AND j.remaining = 0 AND NOT j.standing
+        AND j.status IN ('pending', 'running', 'paused');
+    IF NOT FOUND THEN RETURN false; END IF;
+    PERFORM queue.tell_end(p_job);
+    RETURN true;
+END
+$$;
+
+CREATE FUNCTION queue.enqueue(p_job uuid, p_tasks queue.new_task[], p_gates queue.new_gate[], OUT task_id bigint, OUT place smallint) RETURNS SETOF record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    ids bigint[] := queue.take_keys(p_tasks);
+    over boolean[];
+    job record;
+    news record;
+BEGIN
+    SELECT j.* INTO job FROM queue.job j WHERE j.id = p_job FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'There is no job %.', p_job USING ERRCODE = 'TQ404';
+    ELSIF job.status NOT IN ('pending', 'running', 'paused') THEN
+        RAISE EXCEPTION 'Job % is %: it accepts no more tasks.', p_job, job.status
+        USING ERRCODE = 'TQ409';
+    END IF;
+    over := queue.mark_overflow(
+        p_tasks, ids, p_job, coalesce(job.task_limit, 9223372036854775807) - job.reserved);
+    SELECT count(*) FILTER (WHERE NOT t.over) AS total,
+           count(*) FILTER (WHERE t.counted AND NOT t.over) AS counted,
+           count(*) FILTER (WHERE t.over) AS over,
+           count(*) FILTER (WHERE t.source = 1 AND NOT t.over) AS found,
+           count(*) FILTER (WHERE t.source = 2 AND NOT t.over) AS from_sitemap
+    INTO news
+    FROM unnest(p_tasks, ids, over)
+        AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
+             deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, over)
+    WHERE t.id > 0;
+    UPDATE queue.job j
+    SET total = j.total + news.total, remaining = j.remaining + news.total,
+        reserved = j.reserved + news.counted, overflow = j.overflow + news.over,
+        found = j.found + news.found, from_sitemap = j.from_sitemap + news.from_sitemap
+    WHERE j.id = p_job;
+    PERFORM queue.open_lanes(p_job, job.organisation_id, job.priority, p_gates);
+    IF job.status = 'paused' THEN
+        UPDATE queue.lane SET open = false WHERE job_id = p_job AND open;
+    END IF;
+    PERFORM queue.write_tasks(p_tasks, ids, over);
+    RETURN QUERY SELECT abs(u.id), (CASE WHEN u.id < 0 THEN 2 WHEN u.over THEN 1 ELSE 0 END)::smallint
+    FROM unnest(ids, over) AS u(id, over);
+END
+$$;
+
+CREATE FUNCTION queue.fence(p_verdicts queue.verdict[], p_lost boolean) RETURNS SETOF queue.ending
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    endings queue.ending[];
+    gone bigint;
+BEGIN
+    WITH held AS MATERIALIZED (
+        SELECT d.at, v.task_id, v.verdict, v.code, v.result, v.error, v.run_at,
+               d.lane_id, l.job_id, l.organisation_id, l.gate_id,
+               d.priority, d.attempts, d.stalls, d.slots, s.agent_id, s.claimed_at
+        FROM unnest(p_verdicts) v
+        CROSS JOIN LATERAL (
+            SELECT s.agent_id, s.claimed_at FROM queue.lease s
+            WHERE s.id = v.lease_id AND (p_lost OR s.expires_at > clock_timestamp()) OFFSET 0) s
+        CROSS JOIN LATERAL (
+            SELECT d.ctid AS at, d.* FROM queue.leased d
+            WHERE d.lease_id = v.lease_id AND d.task_id = v.task_id OFFSET 0) d
+        CROSS JOIN LATERAL (
+            SELECT l.job_id, l.organisation_id, l.gate_id FROM queue.lane l
+            WHERE l.id = d.lane_id OFFSET 0) l
+    ),
+    deleted AS (
+        DELETE FROM queue.leased d WHERE d.ctid = ANY (ARRAY(SELECT h.at FROM held h)) RETURNING 1
+    )
+    SELECT array_agg(ROW(
+               h.task_id, h.verdict, h.code, h.result, h.error, h.run_at, h.lane_id, h.job_id,
+               h.organisation_id, h.gate_id, h.priority, h.attempts, h.stalls, h.slots,
+               h.agent_id, h.claimed_at)::queue.ending),
+           (SELECT count(*) FROM deleted)
+    INTO endings, gone FROM held h;
+    -- Someone else ended one of them between our look and our delete: look again.
+    IF gone <> coalesce(cardinality(endings), 0) THEN
+        RAISE EXCEPTION 'a lease was lost meanwhile' USING ERRCODE = 'serialization_failure';
+    END IF;
+    RETURN QUERY SELECT * FROM unnest(endings);
+END
+$$;
+
+CREATE FUNCTION queue.finish(p_verdicts queue.verdict[], p_lost boolean, p_most_stalls integer) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RETURN queue.settle(
+        ARRAY(SELECT f FROM queue.fence(p_verdicts, p_lost) f), '{}', '{}', '{}', '{}', p_most_stalls);
+END
+$$;
+
+CREATE FUNCTION queue.forget_job(p_job uuid, p_most integer) RETURNS bigint
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    ids bigint[] := ARRAY(
+        SELECT t.id FROM queue.task t WHERE t.job_id = p_job ORDER BY t.id LIMIT p_most);
+BEGIN
+    DELETE FROM queue.done d WHERE d.task_id = ANY (ids);
+    DELETE FROM queue.waiting w WHERE w.task_id = ANY (ids);
+    DELETE FROM queue.dead_letter d WHERE d.task_id = ANY (ids);
+    DELETE FROM queue.overflow o WHERE o.job_id = p_job AND o.task_id = ANY (ids);
+    DELETE FROM queue.task t WHERE t.id = ANY (ids);
+    IF cardinality(ids) < p_most THEN
+        DELETE FROM queue.ready r USING queue.lane l WHERE l.job_id = p_job AND r.lane_id = l.id;
+        DELETE FROM queue.lane l WHERE l.job_id = p_job;
+        DELETE FROM queue.unique_key k WHERE k.scope = p_job;
+        DELETE FROM queue.unique_key k WHERE k.job_id = p_job AND k.scope <> k.job_id;
+        DELETE FROM queue.event e WHERE e.job_id = p_job;
+        DELETE FROM queue.job j WHERE j.id = p_job;
+    END IF;
+    RETURN cardinality(ids);
+END
+$$;
+
+CREATE FUNCTION queue.free_gates(p_endings queue.ending[], p_changes queue.gate_change[]) RETURNS void
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    g record;
+BEGIN
+    FOR g IN
+        SELECT c.id, sum(c.n) AS n, max(c.gap) AS gap, max(c.pressure) AS pressure,
+               max(c.not_before) AS not_before
+        FROM (
+            SELECT e.gate_id AS id, 1 AS n, NULL::interval AS gap, NULL::smallint AS pressure,
+                   NULL::timestamptz AS not_before
+            FROM unnest(p_endings) e WHERE e.slots & 1 > 0
+            UNION ALL
+            SELECT c.gate_id, 0, c.gap, c.pressure, c.not_before FROM unnest(p_changes) c
+        ) c
+        GROUP BY 1 ORDER BY 1
+    LOOP
+        UPDATE queue.gate u
+        SET in_flight = u.in_flight - g.n, gap = coalesce(g.gap, u.gap),
+            pressure = coalesce(g.pressure, u.pressure),
+            ready_at = greatest(u.ready_at, g.not_before), updated_at = now()
+        WHERE u.id = g.id;
+    END LOOP;
+END
+$$;
+
+CREATE FUNCTION queue.free_organisations(p_endings queue.ending[]) RETURNS void
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    o record;
+BEGIN
+    FOR o IN
+        SELECT e.organisation_id AS id, count(*) AS n FROM unnest(p_endings) e
+        WHERE e.slots & 4 > 0 GROUP BY 1 ORDER BY 1
+    LOOP
+        UPDATE queue.quota q SET active = q.active - o.n WHERE q.organisation_id = o.id;
+    END LOOP;
+END
+$$;
+
+CREATE FUNCTION queue.judge_stalls(p_endings queue.ending[], p_most_stalls integer) RETURNS queue.ending[]
+    LANGUAGE sql
+    AS $$
+    SELECT array_agg(ROW(
+        e.task_id,
+        CASE WHEN e.verdict = 5 AND e.stalls >= p_most_stalls THEN 1 ELSE e.verdict END,
+        e.code, e.result,
+        CASE WHEN e.verdict = 5 AND e.stalls >= p_most_stalls
+            THEN format('The workers that held this task died or lost it %s times.', e.stalls + 1)
+            ELSE e.error END,
+        e.run_at, e.lane_id, e.job_id, e.organisation_id, e.gate_id, e.priority, e.attempts,
+        e.stalls + CASE WHEN e.verdict = 5 THEN 1 ELSE 0 END,
+        e.slots, e.agent_id, e.claimed_at)::queue.ending)
+    FROM unnest(p_endings) e
+$$;
+
+CREATE FUNCTION queue.keep_for(p_zero_data_retention boolean, p_status text, p_ttl interval, p_failed_ttl interval) RETURNS interval
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN p_zero_data_retention THEN LEAST(p_ttl, '01:00:00'::interval) WHEN (p_status = 'failed'::text) THEN COALESCE(p_failed_ttl, p_ttl) ELSE p_ttl END;
+
+CREATE FUNCTION queue.mark_overflow(p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_room bigint) RETURNS boolean[]
+    LANGUAGE sql
+    AS $$
+    SELECT array_agg(
+        t.job_id = p_job AND t.counted AND t.id > 0
+        AND t.nth > p_room ORDER BY t.position)
+    FROM (
+        SELECT u.*, count(*) FILTER (WHERE u.job_id = p_job AND u.counted AND u.id > 0)
+            OVER (ORDER BY u.position) AS nth
+        FROM unnest(p_tasks, p_ids) WITH ORDINALITY
+            AS u(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
+                 deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, position)
+    ) t
+$$;
+
+CREATE FUNCTION queue.move(p_lease bigint, p_wants queue.want[], p_slots smallint) RETURNS SETOF queue.claimed
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    RETURN QUERY
+    WITH picked AS MATERIALIZED (
+        SELECT r.at FROM unnest(p_wants) w
+        CROSS JOIN LATERAL (SELECT l.id FROM queue.lane l WHERE l.id = w.lane_id AND l.open OFFSET 0) l
+        CROSS JOIN LATERAL (
+            SELECT r.ctid AS at FROM queue.ready r
+            WHERE r.lane_id = l.id AND (r.priority, r.turn) > (w.after_priority, w.after_turn)
+            ORDER BY r.priority, r.turn LIMIT w.take FOR UPDATE SKIP LOCKED) r
+    ),
+    moved AS MATERIALIZED (
+        DELETE FROM queue.ready r WHERE r.ctid = ANY (ARRAY(SELECT at FROM picked)) RETURNING r.*
+    ),
+    leased AS (
+        INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
+        SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls, p_slots FROM moved m
+    )
+    SELECT m.task_id, m.lane_id, p_lease, m.priority, m.turn, m.attempts, m.stalls,
+           t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.created_at, t.trace_id,
+           NULL::text, NULL::timestamptz, NULL::uuid, NULL::text
+    FROM moved m CROSS JOIN LATERAL (
+        SELECT t.kind, t.payload::text AS payload, t.max_attempts, t.timeout, t.deadline,
+               t.created_at, t.trace_id
+        FROM queue.task t WHERE t.id = m.task_id OFFSET 0) t;
+END
+$$;
+
+CREATE FUNCTION queue.move_limited(p_lease bigint, p_want queue.want) RETURNS SETOF queue.claimed
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    lane queue.lane;
+    gate queue.gate;
+    at timestamptz := clock_timestamp();
+    soon timestamptz := at + interval '20 milliseconds';
+    later timestamptz := at + interval '1 second';
+    room integer := p_want.take;
+    slots smallint := 0;
+    pause interval;
+    most integer;
+    job_most integer;
+    job_active integer;
+    organisation_most integer;
+    organisation_active integer;
+    moved integer;
+BEGIN
+    SELECT * INTO lane FROM queue.lane l WHERE l.id = p_want.lane_id AND l.open;
+    IF NOT FOUND THEN RETURN; END IF;
+
+    SELECT * INTO gate FROM queue.gate g WHERE g.id = lane.gate_id FOR NO KEY UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
+    IF gate.ready_at > at THEN
+        RETURN NEXT queue.blocked(lane.id, 'gap', gate.ready_at); RETURN;
+    END IF;
+    pause := greatest(gate.floor, coalesce(lane.gap, gate.gap));
+    most := coalesce(lane.bound, gate.bound);
+    IF pause > interval '0' THEN room := least(room, 1); END IF;
+    IF most IS NOT NULL THEN
+        slots := slots | 1;
+        room := least(room, most - gate.in_flight);
+        IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'gate', later); RETURN; END IF;
+    END IF;
+
+    SELECT j.max_active INTO job_most FROM queue.job j WHERE j.id = lane.job_id;
+    IF job_most IS NOT NULL THEN
+        SELECT j.active INTO job_active FROM queue.job j WHERE j.id = lane.job_id
+        FOR NO KEY UPDATE SKIP LOCKED;
+        IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
+        slots := slots | 2;
+        room := least(room, job_most - job_active);
+        IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'job', later); RETURN; END IF;
+    END IF;
+
+    SELECT o.max_concurrency INTO organisation_most
+    FROM tenancy.organisation o WHERE o.id = lane.organisation_id;
+    IF organisation_most IS NOT NULL THEN
+        INSERT INTO queue.quota (organisation_id) VALUES (lane.organisation_id)
+        ON CONFLICT DO NOTHING;
+        SELECT q.active INTO organisation_active FROM queue.quota q
+        WHERE q.organisation_id = lane.organisation_id FOR NO KEY UPDATE SKIP LOCKED;
+        IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
+        slots := slots | 4;
+        room := least(room, organisation_most - organisation_active);
+        IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'organisation', later); RETURN; END IF;
+    END IF;
+
+    p_want.take := room;
+    RETURN QUERY SELECT * FROM queue.move(p_lease, ARRAY[p_want], slots);
+    GET DIAGNOSTICS moved = ROW_COUNT;
+    IF moved = 0 THEN RETURN; END IF;
+    IF slots & 1 > 0 OR pause > interval '0' THEN
+        UPDATE queue.gate g
+        SET in_flight = g.in_flight + CASE WHEN slots & 1 > 0 THEN moved ELSE 0 END,
+            ready_at = CASE WHEN pause > interval '0' THEN at + pause ELSE g.ready_at END
+        WHERE g.id = gate.id;
+        IF pause > interval '0' THEN RETURN NEXT queue.blocked(lane.id, 'gap', at + pause); END IF;
+    END IF;
+    IF slots & 2 > 0 THEN
+        UPDATE queue.job j SET active = j.active + moved WHERE j.id = lane.job_id;
+    END IF;
+    IF slots & 4 > 0 THEN
+        UPDATE queue.quota q SET active = q.active + moved
+        WHERE q.organisation_id = lane.organisation_id;
+    END IF;
+END
+$$;
+
+CREATE FUNCTION queue.open_gates(p_gates queue.new_gate[]) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    INSERT INTO queue.gate (name, gap, bound)
+    SELECT DISTINCT ON (g.name) g.name, coalesce(g.gap, interval '0'), g.bound
+    FROM unnest(p_gates) g
+    WHERE NOT EXISTS (SELECT FROM queue.gate e WHERE e.name = g.name)
+    ORDER BY g.name
+    ON CONFLICT (name) DO NOTHING
+$$;
+
+CREATE FUNCTION queue.open_lanes(p_job uuid, p_organisation uuid, p_priority smallint, p_gates queue.new_gate[]) RETURNS void
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    lanes bigint[];
+BEGIN
+    PERFORM queue.open_gates(p_gates);
+    INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, gap, bound)
+    SELECT p_organisation, p_job, g.id, p_priority, w.lane_gap, w.lane_bound
+    FROM unnest(p_gates) w
+    CROSS JOIN LATERAL (SELECT g.id FROM queue.gate g WHERE g.name = w.name OFFSET 0) g
+    WHERE NOT EXISTS (
+        SELECT FROM queue.lane l WHERE l.job_id = p_job AND l.gate_id = g.id)
+    ORDER BY g.id
+    ON CONFLICT (job_id, gate_id) DO NOTHING;
+    -- The lock keeps a lane from being put to sleep between here and our commit: whoever does
+    -- that locks FOR UPDATE and then looks for tasks, which it could not see yet.
+    lanes := ARRAY(
+        SELECT l.id
+        FROM unnest(p_gates) w
+        CROSS JOIN LATERAL (SELECT g.id FROM queue.gate g WHERE g.name = w.name OFFSET 0) g
+        CROSS JOIN LATERAL (
+            SELECT l.id FROM queue.lane l WHERE l.job_id = p_job AND l.gate_id = g.id
+            FOR KEY SHARE OFFSET 0) l);
+    PERFORM queue.wake_lanes(lanes);
+END
+$$;
+
+CREATE FUNCTION queue.pause_job(p_job uuid, p_by text) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE queue.job j SET status = 'paused', last_event = j.last_event + 1
+    WHERE j.id = p_job AND j.status IN ('pending', 'running');
+    IF NOT FOUND THEN RETURN false; END IF;
+    UPDATE queue.lane l SET open = false WHERE l.job_id = p_job AND l.open;
+    PERFORM queue.tell(p_job, 'job.paused', jsonb_build_object('by', p_by));
+    RETURN true;
+END
+$$;
+
+CREATE FUNCTION queue.place(p_endings queue.ending[], p_closed uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    lanes bigint[];
+    has record;
+BEGIN
+    SELECT bool_or(e.verdict = 1) AS failures, bool_or(e.verdict >= 4) AS returns
+    INTO has FROM unnest(p_endings) e;
+    INSERT INTO queue.done (
+        task_id, status, code, attempts, stalls, agent_id, started_at, error, result)
+    SELECT e.task_id, least(e.verdict, 3), e.code,
+           e.attempts + CASE WHEN e.verdict <= 2 THEN 1 ELSE 0 END,
+           e.stalls, e.agent_id, e.claimed_at, e.error, e.result::jsonb
+    FROM unnest(p_endings) e
+    WHERE e.verdict <= 3 OR e.job_id = ANY (p_closed);
+
+    IF has.failures THEN
+        INSERT INTO queue.dead_letter (task_id, organisation_id, job_id, kind, code, error)
+        SELECT e.task_id, e.organisation_id, e.job_id, t.kind, e.code, e.error
+        FROM unnest(p_endings) e
+        CROSS JOIN LATERAL (SELECT t.kind FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
+        WHERE e.verdict = 1;
+    END IF;
+
+    IF has.returns THEN
+        INSERT INTO queue.waiting (task_id, lane_id, priority, run_at, attempts, stalls, deadline)
+        SELECT e.task_id, e.lane_id, e.priority, e.run_at,
+               e.attempts + CASE WHEN e.verdict = 4 THEN 1 ELSE 0 END, e.stalls, t.deadline
+        FROM unnest(p_endings) e
+        CROSS JOIN LATERAL (SELECT t.deadline FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
+        WHERE e.verdict >= 4 AND e.run_at > now() AND e.job_id <> ALL (p_closed);
+
+        INSERT INTO queue.ready (task_id, lane_id, priority, attempts, stalls, deadline)
+        SELECT e.task_id, e.lane_id, e.priority,
+               e.attempts + CASE WHEN e.verdict = 4 THEN 1 ELSE 0 END, e.stalls, t.deadline
+        FROM unnest(p_endings) e
+        CROSS JOIN LATERAL (SELECT t.deadline FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
+        WHERE e.verdict >= 4 AND (e.run_at IS NULL OR e.run_at <= now())
+            AND e.job_id <> ALL (p_closed);
+        lanes := ARRAY(SELECT DISTINCT e.lane_id FROM unnest(p_endings) e WHERE e.verdict >= 4 ORDER BY 1);
+        PERFORM l.id FROM queue.lane l WHERE l.id = ANY (lanes) ORDER BY l.id FOR KEY SHARE;
+        PERFORM queue.wake_lanes(lanes);
+    END IF;
+END
+$$;
+
+CREATE FUNCTION queue.promote(p_most integer, OUT promoted bigint, OUT next_at timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    lanes bigint[];
+BEGIN
+    WITH due AS MATERIALIZED (
+        SELECT w.ctid AS at FROM queue.waiting w WHERE w.run_at <= now()
+        ORDER BY w.run_at LIMIT p_most FOR UPDATE SKIP LOCKED
+    ),
+    gone AS MATERIALIZED (
+        DELETE FROM queue.waiting w WHERE w.ctid = ANY (ARRAY(SELECT at FROM due)) RETURNING w.*
+    ),
+    -- The lane of a cancelled job may be gone already; then so is the task.
+    kept AS MATERIALIZED (
+        SELECT g.* FROM gone g CROSS JOIN LATERAL (
+            SELECT l.id FROM queue.lane l WHERE l.id = g.lane_id FOR KEY SHARE OFFSET 0) l
+    ),
+    moved AS (
+        INSERT INTO queue.ready (lane_id, priority, task_id, attempts, stalls, deadline)
+        SELECT lane_id, priority, task_id, attempts, stalls, deadline FROM kept ORDER BY run_at
+    )
+    SELECT count(*), array_agg(DISTINCT lane_id) INTO promoted, lanes FROM kept;
+    PERFORM queue.wake_lanes(lanes);
+    SELECT min(w.run_at) INTO next_at FROM queue.waiting w;
+END
+$$;
+
+CREATE FUNCTION queue.reopen_job(p_job uuid) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE queue.job j
+    SET status = 'running', round = j.round + 1, finished_at = NULL, expires_at = NULL,
+        last_event = j.last_event + 1
+    WHERE j.id = p_job AND j.status IN ('completed', 'failed');
+    IF NOT FOUND THEN RETURN false; END IF;
+    PERFORM queue.tell(p_job, 'job.reopened', '{}');
+    RETURN true;
+END
+$$;
+
+CREATE FUNCTION queue.resume_job(p_job uuid, p_by text) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE queue.job j
+    SET status = CASE WHEN j.started_at IS NULL THEN 'pending' ELSE 'running' END,
+        last_event = j.last_event + 1
+    WHERE j.id = p_job AND j.status = 'paused';
+    IF NOT FOUND THEN RETURN false; END IF;
+    UPDATE queue.lane l SET open = true, awake = true WHERE l.job_id = p_job AND NOT l.open;
+    PERFORM queue.tell(p_job, 'job.resumed', jsonb_build_object('by', p_by));
+    RETURN true;
+END
+$$;
+
+CREATE FUNCTION queue.settle(p_endings queue.ending[], p_tasks queue.new_task[], p_gates queue.new_gate[], p_events queue.new_event[], p_changes queue.gate_change[], p_most_stalls integer) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    endings queue.ending[] := p_endings;
+    ids bigint[] := '{}';
+    jobs record;
+    j record;
+    has record;
+    bears boolean := cardinality(p_tasks) > 0;
+BEGIN
+    IF coalesce(cardinality(endings), 0) = 0 THEN RETURN '{}'; END IF;
+    -- Handing the array on costs more than this look at it, and most batches need none of it.
+    SELECT bool_or(e.verdict = 5) AS stalls, bool_or(e.slots & 1 > 0) AS gates,
+           bool_or(e.slots & 4 > 0) AS organisations
+    INTO has FROM unnest(endings) e;
+    IF has.stalls THEN endings := queue.judge_stalls(endings, p_most_stalls); END IF;
+    IF bears THEN ids := queue.take_keys(p_tasks); END IF;
+    IF has.organisations THEN PERFORM queue.free_organisations(endings); END IF;
+    jobs := queue.settle_jobs(endings, p_tasks, ids, p_events);
+    IF has.gates OR cardinality(p_changes) > 0 THEN
+        PERFORM queue.free_gates(endings, p_changes);
+    END IF;
+    IF bears THEN
+        FOR j IN
+            SELECT t.job_id AS id, q.organisation_id, q.priority, array_agg(DISTINCT t.gate) AS gates
+            FROM unnest(p_tasks) t
+            CROSS JOIN LATERAL (
+                SELECT q.organisation_id, q.priority FROM queue.job q WHERE q.id = t.job_id OFFSET 0) q
+            WHERE t.job_id <> ALL (jobs.closed)
+            GROUP BY 1, 2, 3 ORDER BY 2, 1
+        LOOP
+            PERFORM queue.open_lanes(j.id, j.organisation_id, j.priority, ARRAY(
+                SELECT g FROM unnest(p_gates) g WHERE g.name = ANY (j.gates) ORDER BY g.name));
+        END LOOP;
+        -- A job that has ended has no lanes, so its new tasks find no place and are not written.
+        PERFORM queue.write_tasks(p_tasks, ids, jobs.over);
+    END IF;
+    PERFORM queue.place(endings, jobs.closed);
+    RETURN jobs.news;
+END
+$$;
+
+CREATE FUNCTION queue.settle_jobs(p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_events queue.new_event[], OUT over boolean[], OUT closed uuid[], OUT news uuid[]) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    j record;
+    job record;
+    now_over boolean[];
+    added record;
+    admitted bigint;
+    left_over bigint;
+    new_status text;
+    event_number bigint;
+BEGIN
+    over := array_fill(false, ARRAY[coalesce(cardinality(p_ids), 0)]);
+    closed := '{}';
+    news := '{}';
+    FOR j IN
+        SELECT e.job_id AS id, e.organisation_id,
+               count(*) FILTER (WHERE e.verdict = 0) AS completed,
+               count(*) FILTER (WHERE e.verdict = 1) AS failed,
+               count(*) FILTER (WHERE e.verdict = 2) AS skipped,
+               count(*) FILTER (WHERE e.verdict = 3) AS cancelled,
+               count(*) FILTER (WHERE e.verdict <= 3) AS ended,
+               count(*) FILTER (WHERE e.slots & 2 > 0) AS slots
+        FROM unnest(p_endings) e
+        GROUP BY 1, 2 ORDER BY 2, 1
+    LOOP
+        SELECT q.ctid AS at, q.status, q.standing, q.kind, q.priority, q.task_limit, q.reserved,
+               q.overflow, q.remaining, q.last_event, q.completed, q.failed, q.ttl, q.failed_ttl,
+               q.zero_data_retention, q.started_at
+        INTO job FROM queue.job q WHERE q.id = j.id FOR NO KEY UPDATE;
+
+        IF job.status IN ('completed', 'failed', 'cancelled') THEN
+            -- Too late: all that was left of the job has been counted as cancelled.
+            closed := closed || j.id;
+            UPDATE queue.job q
+            SET completed = q.completed + j.completed, failed = q.failed + j.failed,
+                skipped = q.skipped + j.skipped,
+                cancelled = q.cancelled - (j.completed + j.failed + j.skipped),
+                active = q.active - j.slots
+            WHERE q.ctid = job.at;
+            CONTINUE;
+        END IF;
+
+        added := queue.added(p_endings, p_tasks, p_ids, j.id, j.skipped,
+            job.task_limit, job.reserved, job.overflow);
+        IF added.over IS NOT NULL THEN
+            over := ARRAY(SELECT a OR b FROM unnest(over, added.over) AS o(a, b));
+        END IF;
+        left_over := job.remaining - j.ended + added.admitted + added.total;
+        event_number := job.last_event;
+        new_status := CASE
+            WHEN left_over > 0 OR job.standing THEN
+                CASE job.status WHEN 'pending' THEN 'running' ELSE job.status END
+            WHEN job.completed + j.completed = 0 AND job.failed + j.failed > 0 THEN 'failed'
+            ELSE 'completed' END;
+
+        IF job.status = 'pending' THEN
+            event_number := event_number + 1;
+            INSERT INTO queue.event (job_id, number, organisation_id, type, data) VALUES (
+                j.id, event_number, j.organisation_id, 'job.started',
+                jsonb_build_object('kind', job.kind));
+        END IF;
+        IF cardinality(p_events) > 0 THEN
+            INSERT INTO queue.event (job_id, number, organisation_id, type, task_id, data)
+            SELECT j.id, event_number + row_number() OVER (ORDER BY e.position), j.organisation_id,
+                   e.type, e.task_id, e.data::jsonb
+            FROM unnest(p_events) WITH ORDINALITY AS e(job_id, task_id, type, data, position)
+            WHERE e.job_id = j.id AND (e.task_id IS NULL OR EXISTS (
+                SELECT FROM unnest(p_endings) s WHERE s.task_id = e.task_id));
+            event_number := event_number
+                + (SELECT count(*) FROM queue.event e
+                   WHERE e.job_id = j.id AND e.number > event_number);
+        END IF;
+        IF new_status IN ('completed', 'failed') THEN
+            event_number := event_number + 1;
+        END IF;
+
+        UPDATE queue.job q
+        SET status = new_status, remaining = left_over, total = q.total + added.admitted + added.total,
+            completed = q.completed + j.completed, failed = q.failed + j.failed,
+            skipped = q.skipped + j.skipped, cancelled = q.cancelled + j.cancelled,
+            reserved = q.reserved - added.released + added.admitted + added.counted,
+            overflow = q.overflow - added.admitted + added.beyond,
+            found = q.found + added.linked, from_sitemap = q.from_sitemap + added.from_sitemap,
+            active = q.active - j.slots, last_event = event_number,
+            started_at = coalesce(q.started_at, now()),
+            finished_at = CASE WHEN new_status IN ('completed', 'failed') THEN now() END,
+            expires_at = CASE
+                WHEN new_status NOT IN ('completed', 'failed') THEN NULL
+                ELSE now() + queue.keep_for(q.zero_data_retention, new_status, q.ttl, q.failed_ttl) END
+        WHERE q.ctid = job.at;
+
+        IF new_status IN ('completed', 'failed') THEN
+            PERFORM queue.tell_end(j.id);
+            -- Nothing is left in them, and a later round makes new ones; but tasks beyond the
+            -- limit still name theirs.
+            IF job.overflow + added.beyond = added.admitted THEN
+                DELETE FROM queue.lane l WHERE l.job_id = j.id;
+            END IF;
+        END IF;
+        IF added.admitted > 0 THEN
+            PERFORM queue.admit_overflow(j.id, added.admitted);
+        END IF;
+        IF event_number > job.last_event THEN
+            news := news || j.id;
+        END IF;
+    END LOOP;
+END
+$$;
+
+CREATE FUNCTION queue.start_jobs(p_jobs uuid[]) RETURNS SETOF queue.claimed
+    LANGUAGE sql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+    WITH idle AS MATERIALIZED (
+        SELECT j.id FROM queue.job j WHERE j.id = ANY (p_jobs) AND j.status = 'pending'
+        ORDER BY j.id FOR NO KEY UPDATE SKIP LOCKED
+    ),
+    started AS (
+        UPDATE queue.job j
+        SET status = 'running', started_at = now(), last_event = j.last_event + 1
+        WHERE j.id = ANY (ARRAY(SELECT i.id FROM idle i))
+        RETURNING j.id, j.organisation_id, j.last_event, j.kind
+    ),
+    told AS (
+        INSERT INTO queue.event (job_id, number, organisation_id, type, data)
+        SELECT s.id, s.last_event, s.organisation_id, 'job.started', jsonb_build_object('kind', s.kind)
+        FROM started s
+    )
+    SELECT NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint, NULL::bigint, NULL::smallint,
+           NULL::smallint, NULL::text, NULL::text, NULL::smallint, NULL::interval, NULL::timestamptz,
+           NULL::timestamptz, NULL::uuid, NULL::text, NULL::timestamptz, s.id, 'running'
+    FROM started s
+$$;
+
+CREATE FUNCTION queue.take_keys(p_tasks queue.new_task[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    ids bigint[] := ARRAY(
+        SELECT nextval('queue.task_id_seq') FROM generate_series(1, cardinality(p_tasks)));
+BEGIN
+    IF NOT EXISTS (SELECT FROM unnest(p_tasks) t WHERE t.key IS NOT NULL) THEN
+        RETURN ids;
+    END IF;
+    DELETE FROM queue.unique_key k WHERE k.ctid = ANY (ARRAY(
+        SELECT e.at FROM unnest(p_tasks) t CROSS JOIN LATERAL (
+            SELECT e.ctid AS at FROM queue.unique_key e
+            WHERE e.scope = t.key_scope AND e.key = t.key AND e.expires_at <= now()
+            OFFSET 0) e));
+    INSERT INTO queue.unique_key (scope, key, job_id, task_id, expires_at)
+    SELECT DISTINCT ON (t.key_scope, t.key) t.key_scope, t.key, t.job_id, t.id, t.key_expires_at
+    FROM unnest(p_tasks, ids) WITH ORDINALITY
+        AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
+             deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, position)
+    WHERE t.key IS NOT NULL AND NOT EXISTS (
+        SELECT FROM queue.unique_key e WHERE e.scope = t.key_scope AND e.key = t.key)
+    ORDER BY t.key_scope, t.key, t.position
+    ON CONFLICT (scope, key) DO NOTHING;
+    RETURN ARRAY(
+        SELECT CASE WHEN k.task_id IS NULL OR k.task_id = t.id THEN t.id ELSE -k.task_id END
+        FROM unnest(p_tasks, ids) WITH ORDINALITY
+            AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
+                 deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, position)
+        LEFT JOIN LATERAL (
+            SELECT k.task_id FROM queue.unique_key k
+            WHERE k.scope = t.key_scope AND k.key = t.key OFFSET 0) k ON true
+        ORDER BY t.position);
+END
+$$;
+
+CREATE FUNCTION queue.tell(p_job uuid, p_type text, p_data jsonb) RETURNS void
+    LANGUAGE sql
+    AS $$
+    INSERT INTO queue.event (job_id, number, organisation_id, type, data)
+    SELECT j.id, j.last_event, j.organisation_id, p_type, p_data FROM queue.job j WHERE j.id = p_job
+$$;
+
+CREATE FUNCTION queue.tell_end(p_job uuid) RETURNS void
+    LANGUAGE sql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+    INSERT INTO queue.event (job_id, number, organisation_id, type, data)
+    SELECT j.id, j.last_event, j.organisation_id, 'job.' || j.status, jsonb_build_object(
+        'kind', j.kind, 'round', j.round, 'total', j.total, 'completed', j.completed,
+        'failed', j.failed, 'skipped', j.skipped, 'cancelled', j.cancelled)
+    FROM queue.job j WHERE j.id = p_job
+$$;
+
+CREATE FUNCTION queue.tidings(p_jobs uuid[]) RETURNS SETOF queue.claimed
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint, NULL::bigint, NULL::smallint,
+           NULL::smallint, NULL::text, NULL::text, NULL::smallint, NULL::interval, NULL::timestamptz,
+           NULL::timestamptz, NULL::uuid, NULL::text, NULL::timestamptz, j.id, j.status
+    FROM queue.job j WHERE j.id = ANY (p_jobs)
+$$;
+
+CREATE FUNCTION queue.turn(p_verdicts queue.verdict[], p_most_stalls integer, p_agent bigint, p_wants queue.want[], p_starting uuid[], p_lease_time interval) RETURNS SETOF queue.claimed
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    news uuid[];
+BEGIN
+    IF cardinality(p_verdicts) > 0 THEN
+        news := queue.finish(p_verdicts, false, p_most_stalls);
+        IF cardinality(news) > 0 THEN
+            RETURN QUERY SELECT * FROM queue.tidings(news);
+        END IF;
+    END IF;
+    IF cardinality(p_wants) > 0 THEN
+        RETURN QUERY SELECT * FROM queue.claim(p_agent, p_wants, p_starting, p_lease_time);
+    END IF;
+END
+$$;
+
+CREATE FUNCTION queue.wake_lanes(p_lanes bigint[]) RETURNS void
+    LANGUAGE sql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+    UPDATE queue.lane SET awake = true WHERE id = ANY (p_lanes) AND NOT awake
+$$;
+
+CREATE FUNCTION queue.write_tasks(p_tasks queue.new_task[], p_ids bigint[], p_over boolean[]) RETURNS void
+    LANGUAGE sql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+    WITH added AS MATERIALIZED (
+        SELECT t.*, l.id AS lane_id, l.organisation_id, g.id AS gate_id
+        FROM unnest(p_tasks, p_ids, p_over)
+            AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
+                 deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, over)
+        CROSS JOIN LATERAL (SELECT g.id FROM queue.gate g WHERE g.name = t.gate OFFSET 0) g
+        CROSS JOIN LATERAL (
+            SELECT l.id, l.organisation_id FROM queue.lane l
+            WHERE l.job_id = t.job_id AND l.gate_id = g.id OFFSET 0) l
+        WHERE t.id > 0
+    ),
+    described AS (
+        INSERT INTO queue.task (
+            id, organisation_id, job_id, lane_id, gate_id, parent_id, kind, payload, priority,
+            max_attempts, timeout, deadline, counted, source, trace_id)
+        OVERRIDING SYSTEM VALUE
+        SELECT id, organisation_id, job_id, lane_id, gate_id, parent_id, kind, payload::jsonb, priority,
+               max_attempts, timeout, deadline, counted, source, trace_id
+        FROM added
+    ),
+    later AS (
+        INSERT INTO queue.waiting (task_id, lane_id, priority, run_at, deadline)
+        SELECT id, lane_id, priority, run_at, deadline
+        FROM added WHERE NOT over AND run_at > now()
+    ),
+    beyond AS (
+        INSERT INTO queue.overflow (job_id, task_id)
+        SELECT job_id, id FROM added WHERE over
+    )
+    INSERT INTO queue.ready (lane_id, priority, task_id, deadline)
+    SELECT lane_id, priority, id, deadline
+    FROM added WHERE NOT over AND (run_at IS NULL OR run_at <= now())
+    ORDER BY id
+$$;
 
 CREATE FUNCTION tenancy.current_organisation() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -41,6 +1087,749 @@ END
 $$;
 
 COMMENT ON FUNCTION tenancy.share(target regclass) IS 'Grant a table that belongs to no organisation: workers write it, tenants read it.';
+
+CREATE TABLE archive.file (
+    visit_id bigint NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    organisation_id uuid NOT NULL,
+    request_number smallint,
+    url_id bigint NOT NULL,
+    last_modified timestamp with time zone,
+    size bigint,
+    mimetype_id integer NOT NULL,
+    canonical_url_id bigint,
+    charset text,
+    sha256 bytea
+)
+PARTITION BY RANGE (started_at);
+
+ALTER TABLE ONLY archive.file FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE archive.file_default (
+    visit_id bigint CONSTRAINT file_visit_id_not_null NOT NULL,
+    started_at timestamp with time zone CONSTRAINT file_started_at_not_null NOT NULL,
+    organisation_id uuid CONSTRAINT file_organisation_id_not_null NOT NULL,
+    request_number smallint,
+    url_id bigint CONSTRAINT file_url_id_not_null NOT NULL,
+    last_modified timestamp with time zone,
+    size bigint,
+    mimetype_id integer CONSTRAINT file_mimetype_id_not_null NOT NULL,
+    canonical_url_id bigint,
+    charset text,
+    sha256 bytea
+);
+
+ALTER TABLE ONLY archive.file_default FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE archive.mimetype (
+    id integer NOT NULL,
+    name text NOT NULL
+);
+
+ALTER TABLE archive.mimetype ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME archive.mimetype_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE archive.redirect (
+    visit_id bigint NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    number smallint NOT NULL,
+    organisation_id uuid NOT NULL,
+    request_number smallint,
+    url_id bigint NOT NULL,
+    to_url_id bigint NOT NULL,
+    source smallint NOT NULL,
+    is_permanent boolean NOT NULL,
+    by_security_policy boolean NOT NULL,
+    last_modified timestamp with time zone
+)
+PARTITION BY RANGE (started_at);
+
+ALTER TABLE ONLY archive.redirect FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE archive.redirect_default (
+    visit_id bigint CONSTRAINT redirect_visit_id_not_null NOT NULL,
+    started_at timestamp with time zone CONSTRAINT redirect_started_at_not_null NOT NULL,
+    number smallint CONSTRAINT redirect_number_not_null NOT NULL,
+    organisation_id uuid CONSTRAINT redirect_organisation_id_not_null NOT NULL,
+    request_number smallint,
+    url_id bigint CONSTRAINT redirect_url_id_not_null NOT NULL,
+    to_url_id bigint CONSTRAINT redirect_to_url_id_not_null NOT NULL,
+    source smallint CONSTRAINT redirect_source_not_null NOT NULL,
+    is_permanent boolean CONSTRAINT redirect_is_permanent_not_null NOT NULL,
+    by_security_policy boolean CONSTRAINT redirect_by_security_policy_not_null NOT NULL,
+    last_modified timestamp with time zone
+);
+
+ALTER TABLE ONLY archive.redirect_default FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE archive.request (
+    visit_id bigint NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    number smallint NOT NULL,
+    organisation_id uuid NOT NULL,
+    url_id bigint NOT NULL,
+    sent_at timestamp with time zone NOT NULL,
+    total_ms real,
+    dns_ms real,
+    connect_ms real,
+    tls_ms real,
+    first_byte_ms real,
+    robots_approved boolean NOT NULL,
+    exit_code smallint NOT NULL,
+    status smallint,
+    etag text,
+    last_modified timestamp with time zone,
+    remote_address text
+)
+PARTITION BY RANGE (started_at);
+
+ALTER TABLE ONLY archive.request FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE archive.request_default (
+    visit_id bigint CONSTRAINT request_visit_id_not_null NOT NULL,
+    started_at timestamp with time zone CONSTRAINT request_started_at_not_null NOT NULL,
+    number smallint CONSTRAINT request_number_not_null NOT NULL,
+    organisation_id uuid CONSTRAINT request_organisation_id_not_null NOT NULL,
+    url_id bigint CONSTRAINT request_url_id_not_null NOT NULL,
+    sent_at timestamp with time zone CONSTRAINT request_sent_at_not_null NOT NULL,
+    total_ms real,
+    dns_ms real,
+    connect_ms real,
+    tls_ms real,
+    first_byte_ms real,
+    robots_approved boolean CONSTRAINT request_robots_approved_not_null NOT NULL,
+    exit_code smallint CONSTRAINT request_exit_code_not_null NOT NULL,
+    status smallint,
+    etag text,
+    last_modified timestamp with time zone,
+    remote_address text
+);
+
+ALTER TABLE ONLY archive.request_default FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE archive.visit (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    uuid uuid NOT NULL,
+    agent_id bigint,
+    job_id uuid,
+    task_id bigint,
+    site_id uuid NOT NULL,
+    url_id bigint NOT NULL,
+    crawl_type smallint NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    took_ms integer NOT NULL,
+    exit_code smallint NOT NULL,
+    message text
+)
+PARTITION BY RANGE (started_at);
+
+ALTER TABLE ONLY archive.visit FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE archive.visit_default (
+    id bigint CONSTRAINT visit_id_not_null NOT NULL,
+    organisation_id uuid CONSTRAINT visit_organisation_id_not_null NOT NULL,
+    uuid uuid CONSTRAINT visit_uuid_not_null NOT NULL,
+    agent_id bigint,
+    job_id uuid,
+    task_id bigint,
+    site_id uuid CONSTRAINT visit_site_id_not_null NOT NULL,
+    url_id bigint CONSTRAINT visit_url_id_not_null NOT NULL,
+    crawl_type smallint CONSTRAINT visit_crawl_type_not_null NOT NULL,
+    started_at timestamp with time zone CONSTRAINT visit_started_at_not_null NOT NULL,
+    took_ms integer CONSTRAINT visit_took_ms_not_null NOT NULL,
+    exit_code smallint CONSTRAINT visit_exit_code_not_null NOT NULL,
+    message text
+);
+
+ALTER TABLE ONLY archive.visit_default FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE archive.visit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME archive.visit_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE frontier.candidate (
+    site_id uuid NOT NULL,
+    url_id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    discovered_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_visit_at timestamp with time zone,
+    last_exit_code smallint,
+    last_contentful_at timestamp with time zone,
+    last_etag text,
+    last_modified timestamp with time zone,
+    looks double precision DEFAULT 0 NOT NULL,
+    changes double precision DEFAULT 0 NOT NULL,
+    seconds double precision DEFAULT 0 NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    declared text,
+    due_at timestamp with time zone
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY frontier.candidate FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE frontier.host (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT host_name_check CHECK ((name <> ''::text))
+);
+
+ALTER TABLE ONLY frontier.host FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE frontier.host ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME frontier.host_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE frontier.robots (
+    origin text NOT NULL,
+    fetched_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    status integer,
+    exit_code smallint NOT NULL,
+    body bytea DEFAULT '\x'::bytea NOT NULL
+);
+
+CREATE TABLE frontier.url (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    host_id bigint NOT NULL,
+    secure boolean NOT NULL,
+    path text NOT NULL,
+    hash bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT url_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT url_path_check CHECK ((path ~~ '/%'::text))
+);
+
+ALTER TABLE ONLY frontier.url FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE frontier.url ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME frontier.url_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE VIEW frontier.url_text WITH (security_invoker='true') AS
+ SELECT u.id,
+    u.organisation_id,
+    u.hash,
+    ((
+        CASE
+            WHEN u.secure THEN 'https://'::text
+            ELSE 'http://'::text
+        END || h.name) || u.path) AS url
+   FROM (frontier.url u
+     JOIN frontier.host h ON ((h.id = u.host_id)));
+
+CREATE TABLE queue.agent (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    name text NOT NULL,
+    user_agent text,
+    host text NOT NULL,
+    pid integer NOT NULL,
+    capacity integer NOT NULL,
+    kinds text[] NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    heartbeat_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    died boolean DEFAULT false NOT NULL
+);
+
+ALTER TABLE queue.agent ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME queue.agent_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE queue.consumer (
+    name text NOT NULL,
+    xid xid8 DEFAULT '0'::xid8 NOT NULL,
+    event_id bigint DEFAULT 0 NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE queue.dead_letter (
+    task_id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    kind text NOT NULL,
+    code smallint,
+    error text NOT NULL,
+    failed_at timestamp with time zone DEFAULT now() NOT NULL,
+    resolved_at timestamp with time zone,
+    resolved_by text,
+    resolution text,
+    retried_in uuid,
+    CONSTRAINT dead_letter_resolution_check CHECK ((resolution = ANY (ARRAY['retried'::text, 'resolved'::text])))
+);
+
+ALTER TABLE ONLY queue.dead_letter FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE queue.done (
+    task_id bigint NOT NULL,
+    status smallint NOT NULL,
+    code smallint,
+    attempts smallint NOT NULL,
+    stalls smallint NOT NULL,
+    agent_id bigint,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone DEFAULT now() NOT NULL,
+    error text,
+    result jsonb,
+    CONSTRAINT done_check CHECK (((status <> 1) OR (error IS NOT NULL))),
+    CONSTRAINT done_status_check CHECK (((status >= 0) AND (status <= 3)))
+);
+
+ALTER TABLE ONLY queue.done FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE queue.duty (
+    name text NOT NULL,
+    ran_at timestamp with time zone DEFAULT now() NOT NULL,
+    took interval NOT NULL,
+    did bigint NOT NULL,
+    error text
+);
+
+CREATE TABLE queue.event (
+    job_id uuid NOT NULL,
+    number bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    type text NOT NULL,
+    task_id bigint,
+    data jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY queue.event FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME queue.event_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE queue.gate (
+    id bigint NOT NULL,
+    name text NOT NULL,
+    gap interval DEFAULT '00:00:00'::interval NOT NULL,
+    floor interval DEFAULT '00:00:00'::interval NOT NULL,
+    bound integer,
+    ready_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    in_flight integer DEFAULT 0 NOT NULL,
+    pressure smallint DEFAULT 0 NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT gate_bound_check CHECK ((bound > 0)),
+    CONSTRAINT gate_floor_check CHECK ((floor >= '00:00:00'::interval)),
+    CONSTRAINT gate_gap_check CHECK ((gap >= '00:00:00'::interval)),
+    CONSTRAINT gate_name_check CHECK ((name <> ''::text))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
+
+ALTER TABLE queue.gate ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME queue.gate_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE queue.job (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    member_id uuid,
+    kind text NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    standing boolean DEFAULT false NOT NULL,
+    priority smallint DEFAULT 0 NOT NULL,
+    parent_id uuid,
+    retry_of uuid,
+    retry_count integer DEFAULT 0 NOT NULL,
+    max_retries integer DEFAULT 3 NOT NULL,
+    round integer DEFAULT 1 NOT NULL,
+    options jsonb DEFAULT '{}'::jsonb NOT NULL,
+    variables jsonb DEFAULT '{}'::jsonb NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    trace_id uuid,
+    zero_data_retention boolean DEFAULT false NOT NULL,
+    task_limit bigint,
+    max_active integer,
+    required_workers integer DEFAULT 1 NOT NULL,
+    total bigint DEFAULT 0 NOT NULL,
+    remaining bigint DEFAULT 0 NOT NULL,
+    completed bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    skipped bigint DEFAULT 0 NOT NULL,
+    cancelled bigint DEFAULT 0 NOT NULL,
+    found bigint DEFAULT 0 NOT NULL,
+    from_sitemap bigint DEFAULT 0 NOT NULL,
+    reserved bigint DEFAULT 0 NOT NULL,
+    overflow bigint DEFAULT 0 NOT NULL,
+    active integer DEFAULT 0 NOT NULL,
+    last_event bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    scheduled_at timestamp with time zone,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    ttl interval DEFAULT '24:00:00'::interval NOT NULL,
+    failed_ttl interval,
+    expires_at timestamp with time zone,
+    cancelled_by text,
+    cancel_reason text,
+    error text,
+    CONSTRAINT job_check CHECK ((parent_id <> id)),
+    CONSTRAINT job_check1 CHECK ((retry_of <> id)),
+    CONSTRAINT job_check2 CHECK (((task_limit IS NULL) OR (reserved <= task_limit))),
+    CONSTRAINT job_failed_ttl_check CHECK ((failed_ttl > '00:00:00'::interval)),
+    CONSTRAINT job_kind_check CHECK ((kind <> ''::text)),
+    CONSTRAINT job_max_active_check CHECK ((max_active > 0)),
+    CONSTRAINT job_max_retries_check CHECK ((max_retries >= 0)),
+    CONSTRAINT job_overflow_check CHECK ((overflow >= 0)),
+    CONSTRAINT job_remaining_check CHECK ((remaining >= 0)),
+    CONSTRAINT job_required_workers_check CHECK ((required_workers > 0)),
+    CONSTRAINT job_reserved_check CHECK ((reserved >= 0)),
+    CONSTRAINT job_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
+    CONSTRAINT job_task_limit_check CHECK ((task_limit >= 0)),
+    CONSTRAINT job_ttl_check CHECK ((ttl > '00:00:00'::interval))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
+
+ALTER TABLE ONLY queue.job FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE queue.job_log (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    site_id uuid,
+    step text NOT NULL,
+    level text NOT NULL,
+    message text NOT NULL,
+    context jsonb DEFAULT '{}'::jsonb NOT NULL,
+    trace_id uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT job_log_level_check CHECK ((level = ANY (ARRAY['DEBUG'::text, 'INFO'::text, 'WARNING'::text, 'ERROR'::text, 'CRITICAL'::text])))
+)
+PARTITION BY RANGE (created_at);
+
+ALTER TABLE ONLY queue.job_log FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE queue.job_log_default (
+    id bigint CONSTRAINT job_log_id_not_null NOT NULL,
+    organisation_id uuid CONSTRAINT job_log_organisation_id_not_null NOT NULL,
+    job_id uuid CONSTRAINT job_log_job_id_not_null NOT NULL,
+    site_id uuid,
+    step text CONSTRAINT job_log_step_not_null NOT NULL,
+    level text CONSTRAINT job_log_level_not_null NOT NULL,
+    message text CONSTRAINT job_log_message_not_null NOT NULL,
+    context jsonb DEFAULT '{}'::jsonb CONSTRAINT job_log_context_not_null NOT NULL,
+    trace_id uuid,
+    created_at timestamp with time zone DEFAULT now() CONSTRAINT job_log_created_at_not_null NOT NULL,
+    CONSTRAINT job_log_level_check CHECK ((level = ANY (ARRAY['DEBUG'::text, 'INFO'::text, 'WARNING'::text, 'ERROR'::text, 'CRITICAL'::text])))
+);
+
+ALTER TABLE ONLY queue.job_log_default FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.job_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME queue.job_log_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE queue.lane (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    gate_id bigint NOT NULL,
+    priority smallint DEFAULT 0 NOT NULL,
+    open boolean DEFAULT true NOT NULL,
+    awake boolean DEFAULT true NOT NULL,
+    gap interval,
+    bound integer,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT lane_bound_check CHECK ((bound > 0)),
+    CONSTRAINT lane_gap_check CHECK ((gap >= '00:00:00'::interval))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY queue.lane FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.lane ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME queue.lane_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE queue.lease (
+    id bigint NOT NULL,
+    agent_id bigint NOT NULL,
+    claimed_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.01');
+
+ALTER TABLE queue.lease ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTITY (
+    SEQUENCE NAME queue.lease_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE queue.leased (
+    lease_id bigint NOT NULL,
+    task_id bigint NOT NULL,
+    lane_id bigint NOT NULL,
+    priority smallint NOT NULL,
+    attempts smallint NOT NULL,
+    stalls smallint NOT NULL,
+    slots smallint DEFAULT 0 NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_cost_delay='1');
+
+ALTER TABLE ONLY queue.leased FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE queue.overflow (
+    job_id uuid NOT NULL,
+    task_id bigint NOT NULL
+);
+
+ALTER TABLE ONLY queue.overflow FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE queue.quota (
+    organisation_id uuid NOT NULL,
+    active integer DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY queue.quota FORCE ROW LEVEL SECURITY;
+
+CREATE SEQUENCE queue.turn_number
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE queue.ready (
+    lane_id bigint NOT NULL,
+    priority smallint NOT NULL,
+    turn bigint DEFAULT nextval('queue.turn_number'::regclass) NOT NULL,
+    task_id bigint NOT NULL,
+    attempts smallint DEFAULT 0 NOT NULL,
+    stalls smallint DEFAULT 0 NOT NULL,
+    deadline timestamp with time zone
+)
+WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0.2', autovacuum_vacuum_cost_delay='1');
+
+ALTER TABLE ONLY queue.ready FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE queue.statistic (
+    id bigint NOT NULL,
+    kind text NOT NULL,
+    minute timestamp with time zone NOT NULL,
+    completed bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    skipped bigint DEFAULT 0 NOT NULL,
+    retried bigint DEFAULT 0 NOT NULL,
+    stalled bigint DEFAULT 0 NOT NULL,
+    seconds double precision DEFAULT 0 NOT NULL,
+    folded boolean DEFAULT false NOT NULL
+)
+PARTITION BY RANGE (minute);
+
+CREATE TABLE queue.statistic_default (
+    id bigint CONSTRAINT statistic_id_not_null NOT NULL,
+    kind text CONSTRAINT statistic_kind_not_null NOT NULL,
+    minute timestamp with time zone CONSTRAINT statistic_minute_not_null NOT NULL,
+    completed bigint DEFAULT 0 CONSTRAINT statistic_completed_not_null NOT NULL,
+    failed bigint DEFAULT 0 CONSTRAINT statistic_failed_not_null NOT NULL,
+    skipped bigint DEFAULT 0 CONSTRAINT statistic_skipped_not_null NOT NULL,
+    retried bigint DEFAULT 0 CONSTRAINT statistic_retried_not_null NOT NULL,
+    stalled bigint DEFAULT 0 CONSTRAINT statistic_stalled_not_null NOT NULL,
+    seconds double precision DEFAULT 0 CONSTRAINT statistic_seconds_not_null NOT NULL,
+    folded boolean DEFAULT false CONSTRAINT statistic_folded_not_null NOT NULL
+);
+
+ALTER TABLE queue.statistic ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME queue.statistic_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE queue.task (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    lane_id bigint NOT NULL,
+    gate_id bigint NOT NULL,
+    parent_id bigint,
+    kind text NOT NULL,
+    payload jsonb NOT NULL,
+    priority smallint DEFAULT 0 NOT NULL,
+    max_attempts smallint NOT NULL,
+    timeout interval,
+    deadline timestamp with time zone,
+    counted boolean DEFAULT true NOT NULL,
+    source smallint DEFAULT 0 NOT NULL,
+    trace_id uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT task_max_attempts_check CHECK ((max_attempts > 0))
+);
+
+ALTER TABLE ONLY queue.task FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.task ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME queue.task_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE queue.unique_key (
+    scope uuid NOT NULL,
+    key uuid NOT NULL,
+    job_id uuid NOT NULL,
+    task_id bigint NOT NULL,
+    expires_at timestamp with time zone
+);
+
+ALTER TABLE ONLY queue.unique_key FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE queue.waiting (
+    task_id bigint NOT NULL,
+    lane_id bigint NOT NULL,
+    priority smallint NOT NULL,
+    run_at timestamp with time zone NOT NULL,
+    attempts smallint DEFAULT 0 NOT NULL,
+    stalls smallint DEFAULT 0 NOT NULL,
+    deadline timestamp with time zone
+)
+WITH (autovacuum_vacuum_scale_factor='0.01');
+
+ALTER TABLE ONLY queue.waiting FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.blob (
+    sha256 bytea NOT NULL,
+    size bigint NOT NULL,
+    place text DEFAULT 'db'::text NOT NULL,
+    compressed boolean NOT NULL,
+    data bytea,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    used_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT blob_check CHECK (((place = 'db'::text) = (data IS NOT NULL))),
+    CONSTRAINT blob_sha256_check CHECK ((length(sha256) = 32))
+);
+ALTER TABLE ONLY store.blob ALTER COLUMN data SET STORAGE EXTERNAL;
+
+ALTER TABLE ONLY store.blob FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.page (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    url_id bigint NOT NULL,
+    first_seen_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL,
+    version_id bigint,
+    version_number integer DEFAULT 0 NOT NULL,
+    content_hash bytea,
+    extractor_version smallint,
+    changed_at timestamp with time zone,
+    gone_at timestamp with time zone
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY store.page FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.site (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    base_url text NOT NULL,
+    implicit boolean DEFAULT false NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT site_name_check CHECK (((name <> ''::text) AND (length(name) <= 300)))
+);
+
+ALTER TABLE ONLY store.site FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.version (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    page_id uuid NOT NULL,
+    number integer NOT NULL,
+    visit_id bigint NOT NULL,
+    job_id uuid,
+    fetched_at timestamp with time zone NOT NULL,
+    content_hash bytea NOT NULL,
+    extractor_version smallint NOT NULL,
+    status smallint,
+    title text,
+    language text,
+    page_type text,
+    text text NOT NULL,
+    markdown text NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    links jsonb DEFAULT '[]'::jsonb NOT NULL,
+    warning text,
+    sha256 bytea,
+    CONSTRAINT version_content_hash_check CHECK ((length(content_hash) = 32))
+);
+
+ALTER TABLE ONLY store.version FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE store.version ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME store.version_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE tenancy.api_key (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
@@ -87,6 +1876,156 @@ CREATE TABLE tenancy.organisation (
 
 ALTER TABLE ONLY tenancy.organisation FORCE ROW LEVEL SECURITY;
 
+ALTER TABLE ONLY archive.file ATTACH PARTITION archive.file_default DEFAULT;
+
+ALTER TABLE ONLY archive.redirect ATTACH PARTITION archive.redirect_default DEFAULT;
+
+ALTER TABLE ONLY archive.request ATTACH PARTITION archive.request_default DEFAULT;
+
+ALTER TABLE ONLY archive.visit ATTACH PARTITION archive.visit_default DEFAULT;
+
+ALTER TABLE ONLY queue.job_log ATTACH PARTITION queue.job_log_default DEFAULT;
+
+ALTER TABLE ONLY queue.statistic ATTACH PARTITION queue.statistic_default DEFAULT;
+
+ALTER TABLE ONLY archive.file
+    ADD CONSTRAINT file_pkey PRIMARY KEY (started_at, visit_id);
+
+ALTER TABLE ONLY archive.file_default
+    ADD CONSTRAINT file_default_pkey PRIMARY KEY (started_at, visit_id);
+
+ALTER TABLE ONLY archive.mimetype
+    ADD CONSTRAINT mimetype_name_key UNIQUE (name);
+
+ALTER TABLE ONLY archive.mimetype
+    ADD CONSTRAINT mimetype_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY archive.redirect
+    ADD CONSTRAINT redirect_pkey PRIMARY KEY (started_at, visit_id, number);
+
+ALTER TABLE ONLY archive.redirect_default
+    ADD CONSTRAINT redirect_default_pkey PRIMARY KEY (started_at, visit_id, number);
+
+ALTER TABLE ONLY archive.request
+    ADD CONSTRAINT request_pkey PRIMARY KEY (started_at, visit_id, number);
+
+ALTER TABLE ONLY archive.request_default
+    ADD CONSTRAINT request_default_pkey PRIMARY KEY (started_at, visit_id, number);
+
+ALTER TABLE ONLY archive.visit
+    ADD CONSTRAINT visit_pkey PRIMARY KEY (started_at, id);
+
+ALTER TABLE ONLY archive.visit_default
+    ADD CONSTRAINT visit_default_pkey PRIMARY KEY (started_at, id);
+
+ALTER TABLE ONLY frontier.candidate
+    ADD CONSTRAINT candidate_pkey PRIMARY KEY (site_id, url_id);
+
+ALTER TABLE ONLY frontier.host
+    ADD CONSTRAINT host_organisation_id_name_key UNIQUE (organisation_id, name);
+
+ALTER TABLE ONLY frontier.host
+    ADD CONSTRAINT host_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY frontier.robots
+    ADD CONSTRAINT robots_pkey PRIMARY KEY (origin);
+
+ALTER TABLE ONLY frontier.url
+    ADD CONSTRAINT url_organisation_id_hash_key UNIQUE (organisation_id, hash);
+
+ALTER TABLE ONLY frontier.url
+    ADD CONSTRAINT url_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY queue.agent
+    ADD CONSTRAINT agent_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY queue.agent
+    ADD CONSTRAINT agent_uuid_key UNIQUE (uuid);
+
+ALTER TABLE ONLY queue.consumer
+    ADD CONSTRAINT consumer_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY queue.dead_letter
+    ADD CONSTRAINT dead_letter_pkey PRIMARY KEY (task_id);
+
+ALTER TABLE ONLY queue.done
+    ADD CONSTRAINT done_pkey PRIMARY KEY (task_id);
+
+ALTER TABLE ONLY queue.duty
+    ADD CONSTRAINT duty_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY queue.event
+    ADD CONSTRAINT event_pkey PRIMARY KEY (job_id, number);
+
+ALTER TABLE ONLY queue.gate
+    ADD CONSTRAINT gate_name_key UNIQUE (name);
+
+ALTER TABLE ONLY queue.gate
+    ADD CONSTRAINT gate_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY queue.job_log
+    ADD CONSTRAINT job_log_pkey PRIMARY KEY (created_at, id);
+
+ALTER TABLE ONLY queue.job_log_default
+    ADD CONSTRAINT job_log_default_pkey PRIMARY KEY (created_at, id);
+
+ALTER TABLE ONLY queue.job
+    ADD CONSTRAINT job_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY queue.lane
+    ADD CONSTRAINT lane_job_id_gate_id_key UNIQUE (job_id, gate_id);
+
+ALTER TABLE ONLY queue.lane
+    ADD CONSTRAINT lane_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY queue.lease
+    ADD CONSTRAINT lease_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY queue.leased
+    ADD CONSTRAINT leased_pkey PRIMARY KEY (lease_id, task_id);
+
+ALTER TABLE ONLY queue.overflow
+    ADD CONSTRAINT overflow_pkey PRIMARY KEY (job_id, task_id);
+
+ALTER TABLE ONLY queue.quota
+    ADD CONSTRAINT quota_pkey PRIMARY KEY (organisation_id);
+
+ALTER TABLE ONLY queue.ready
+    ADD CONSTRAINT ready_pkey PRIMARY KEY (lane_id, priority, turn);
+
+ALTER TABLE ONLY queue.statistic
+    ADD CONSTRAINT statistic_pkey PRIMARY KEY (minute, id);
+
+ALTER TABLE ONLY queue.statistic_default
+    ADD CONSTRAINT statistic_default_pkey PRIMARY KEY (minute, id);
+
+ALTER TABLE ONLY queue.task
+    ADD CONSTRAINT task_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY queue.unique_key
+    ADD CONSTRAINT unique_key_pkey PRIMARY KEY (scope, key);
+
+ALTER TABLE ONLY queue.waiting
+    ADD CONSTRAINT waiting_pkey PRIMARY KEY (task_id);
+
+ALTER TABLE ONLY store.blob
+    ADD CONSTRAINT blob_pkey PRIMARY KEY (sha256);
+
+ALTER TABLE ONLY store.page
+    ADD CONSTRAINT page_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY store.page
+    ADD CONSTRAINT page_site_id_url_id_key UNIQUE (site_id, url_id);
+
+ALTER TABLE ONLY store.site
+    ADD CONSTRAINT site_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY store.version
+    ADD CONSTRAINT version_page_id_number_key UNIQUE (page_id, number);
+
+ALTER TABLE ONLY store.version
+    ADD CONSTRAINT version_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY tenancy.api_key
     ADD CONSTRAINT api_key_hash_key UNIQUE (hash);
 
@@ -102,6 +2041,92 @@ ALTER TABLE ONLY tenancy.organisation
 ALTER TABLE ONLY tenancy.organisation
     ADD CONSTRAINT organisation_pkey PRIMARY KEY (id);
 
+CREATE INDEX file_sha256_idx ON ONLY archive.file USING btree (sha256) WHERE (sha256 IS NOT NULL);
+
+CREATE INDEX file_default_sha256_idx ON archive.file_default USING btree (sha256) WHERE (sha256 IS NOT NULL);
+
+CREATE INDEX visit_job_idx ON ONLY archive.visit USING btree (job_id, id);
+
+CREATE INDEX visit_default_job_id_id_idx ON archive.visit_default USING btree (job_id, id);
+
+CREATE INDEX visit_quickinfo_idx ON ONLY archive.visit USING btree (url_id, started_at, exit_code);
+
+CREATE INDEX visit_default_url_id_started_at_exit_code_idx ON archive.visit_default USING btree (url_id, started_at, exit_code);
+
+CREATE INDEX candidate_due_idx ON frontier.candidate USING btree (site_id, due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX url_host_idx ON frontier.url USING btree (host_id);
+
+CREATE INDEX agent_alive_idx ON queue.agent USING btree (id) WHERE (finished_at IS NULL);
+
+CREATE INDEX dead_letter_job_idx ON queue.dead_letter USING btree (job_id);
+
+CREATE INDEX dead_letter_open_idx ON queue.dead_letter USING btree (organisation_id, failed_at) WHERE (resolved_at IS NULL);
+
+CREATE INDEX event_feed_idx ON queue.event USING btree (xid, id);
+
+CREATE INDEX job_expires_idx ON queue.job USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+
+CREATE INDEX job_log_job_idx ON ONLY queue.job_log USING btree (job_id, created_at);
+
+CREATE INDEX job_log_default_job_id_created_at_idx ON queue.job_log_default USING btree (job_id, created_at);
+
+CREATE INDEX job_log_site_idx ON ONLY queue.job_log USING btree (site_id, created_at) WHERE (site_id IS NOT NULL);
+
+CREATE INDEX job_log_default_site_id_created_at_idx ON queue.job_log_default USING btree (site_id, created_at) WHERE (site_id IS NOT NULL);
+
+CREATE INDEX job_log_trace_idx ON ONLY queue.job_log USING btree (trace_id) WHERE (trace_id IS NOT NULL);
+
+CREATE INDEX job_log_default_trace_id_idx ON queue.job_log_default USING btree (trace_id) WHERE (trace_id IS NOT NULL);
+
+CREATE INDEX job_open_idx ON queue.job USING btree (kind) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text]));
+
+CREATE INDEX job_organisation_idx ON queue.job USING btree (organisation_id, created_at DESC);
+
+CREATE INDEX job_organisation_status_idx ON queue.job USING btree (organisation_id, status, created_at DESC);
+
+CREATE INDEX job_retry_of_idx ON queue.job USING btree (retry_of) WHERE (retry_of IS NOT NULL);
+
+CREATE UNIQUE INDEX job_standing_key ON queue.job USING btree (organisation_id, kind) WHERE standing;
+
+CREATE INDEX lane_served_idx ON queue.lane USING btree (organisation_id, priority, id) WHERE (open AND awake);
+
+CREATE INDEX lease_agent_idx ON queue.lease USING btree (agent_id);
+
+CREATE INDEX lease_expires_idx ON queue.lease USING btree (expires_at);
+
+CREATE INDEX ready_deadline_idx ON queue.ready USING btree (deadline) WHERE (deadline IS NOT NULL);
+
+CREATE INDEX statistic_unfolded_idx ON ONLY queue.statistic USING btree (minute) WHERE (NOT folded);
+
+CREATE INDEX statistic_default_minute_idx ON queue.statistic_default USING btree (minute) WHERE (NOT folded);
+
+CREATE INDEX task_job_idx ON queue.task USING btree (job_id, id);
+
+CREATE INDEX unique_key_expires_idx ON queue.unique_key USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+
+CREATE INDEX unique_key_job_idx ON queue.unique_key USING btree (job_id) WHERE (scope <> job_id);
+
+CREATE INDEX waiting_deadline_idx ON queue.waiting USING btree (deadline) WHERE (deadline IS NOT NULL);
+
+CREATE INDEX waiting_lane_idx ON queue.waiting USING btree (lane_id);
+
+CREATE INDEX waiting_run_at_idx ON queue.waiting USING btree (run_at);
+
+CREATE INDEX blob_used_idx ON store.blob USING btree (used_at);
+
+CREATE INDEX page_organisation_idx ON store.page USING btree (organisation_id, last_seen_at);
+
+CREATE UNIQUE INDEX site_implicit_key ON store.site USING btree (organisation_id, base_url) WHERE implicit;
+
+CREATE UNIQUE INDEX site_name_key ON store.site USING btree (organisation_id, lower(name));
+
+CREATE INDEX version_content_hash_idx ON store.version USING btree (content_hash);
+
+CREATE INDEX version_job_idx ON store.version USING btree (job_id, id);
+
+CREATE INDEX version_sha256_idx ON store.version USING btree (sha256) WHERE (sha256 IS NOT NULL);
+
 CREATE INDEX api_key_organisation_id_idx ON tenancy.api_key USING btree (organisation_id, created_at);
 
 CREATE UNIQUE INDEX member_email_key ON tenancy.member USING btree (lower(email));
@@ -109,6 +2134,47 @@ CREATE UNIQUE INDEX member_email_key ON tenancy.member USING btree (lower(email)
 CREATE INDEX member_organisation_id_idx ON tenancy.member USING btree (organisation_id);
 
 CREATE UNIQUE INDEX organisation_name_key ON tenancy.organisation USING btree (lower(name));
+
+ALTER INDEX archive.file_pkey ATTACH PARTITION archive.file_default_pkey;
+
+ALTER INDEX archive.file_sha256_idx ATTACH PARTITION archive.file_default_sha256_idx;
+
+ALTER INDEX archive.redirect_pkey ATTACH PARTITION archive.redirect_default_pkey;
+
+ALTER INDEX archive.request_pkey ATTACH PARTITION archive.request_default_pkey;
+
+ALTER INDEX archive.visit_job_idx ATTACH PARTITION archive.visit_default_job_id_id_idx;
+
+ALTER INDEX archive.visit_pkey ATTACH PARTITION archive.visit_default_pkey;
+
+ALTER INDEX archive.visit_quickinfo_idx ATTACH PARTITION archive.visit_default_url_id_started_at_exit_code_idx;
+
+ALTER INDEX queue.job_log_job_idx ATTACH PARTITION queue.job_log_default_job_id_created_at_idx;
+
+ALTER INDEX queue.job_log_pkey ATTACH PARTITION queue.job_log_default_pkey;
+
+ALTER INDEX queue.job_log_site_idx ATTACH PARTITION queue.job_log_default_site_id_created_at_idx;
+
+ALTER INDEX queue.job_log_trace_idx ATTACH PARTITION queue.job_log_default_trace_id_idx;
+
+ALTER INDEX queue.statistic_unfolded_idx ATTACH PARTITION queue.statistic_default_minute_idx;
+
+ALTER INDEX queue.statistic_pkey ATTACH PARTITION queue.statistic_default_pkey;
+
+ALTER TABLE ONLY frontier.host
+    ADD CONSTRAINT host_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY queue.job
+    ADD CONSTRAINT job_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY store.page
+    ADD CONSTRAINT page_site_id_fkey FOREIGN KEY (site_id) REFERENCES store.site(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY store.site
+    ADD CONSTRAINT site_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY store.version
+    ADD CONSTRAINT version_page_id_fkey FOREIGN KEY (page_id) REFERENCES store.page(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY tenancy.api_key
     ADD CONSTRAINT api_key_created_by_fkey FOREIGN KEY (created_by) REFERENCES tenancy.member(id) ON DELETE SET NULL;
@@ -118,6 +2184,194 @@ ALTER TABLE ONLY tenancy.api_key
 
 ALTER TABLE ONLY tenancy.member
     ADD CONSTRAINT member_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE archive.file ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE archive.file_default ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE archive.redirect ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE archive.redirect_default ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE archive.request ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE archive.request_default ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON archive.file TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON archive.file_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON archive.redirect TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON archive.redirect_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON archive.request TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON archive.request_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON archive.visit TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON archive.visit_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+ALTER TABLE archive.visit ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE archive.visit_default ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY worker ON archive.file TO trapline_worker USING (true);
+
+CREATE POLICY worker ON archive.file_default TO trapline_worker USING (true);
+
+CREATE POLICY worker ON archive.redirect TO trapline_worker USING (true);
+
+CREATE POLICY worker ON archive.redirect_default TO trapline_worker USING (true);
+
+CREATE POLICY worker ON archive.request TO trapline_worker USING (true);
+
+CREATE POLICY worker ON archive.request_default TO trapline_worker USING (true);
+
+CREATE POLICY worker ON archive.visit TO trapline_worker USING (true);
+
+CREATE POLICY worker ON archive.visit_default TO trapline_worker USING (true);
+
+ALTER TABLE frontier.candidate ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE frontier.host ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON frontier.candidate TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON frontier.host TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON frontier.url TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+ALTER TABLE frontier.url ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY worker ON frontier.candidate TO trapline_worker USING (true);
+
+CREATE POLICY worker ON frontier.host TO trapline_worker USING (true);
+
+CREATE POLICY worker ON frontier.url TO trapline_worker USING (true);
+
+ALTER TABLE queue.dead_letter ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.done ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.event ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.job ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.job_log ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.job_log_default ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.lane ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.leased ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.overflow ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.quota ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.ready ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.task ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON queue.dead_letter TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON queue.done TO trapline_tenant USING ((EXISTS ( SELECT
+   FROM queue.task t
+  WHERE (t.id = done.task_id))));
+
+CREATE POLICY tenant ON queue.event TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON queue.job TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON queue.job_log TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON queue.job_log_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON queue.lane TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON queue.leased TO trapline_tenant USING ((EXISTS ( SELECT
+   FROM queue.lane l
+  WHERE (l.id = leased.lane_id))));
+
+CREATE POLICY tenant ON queue.overflow TO trapline_tenant USING ((EXISTS ( SELECT
+   FROM queue.job j
+  WHERE (j.id = overflow.job_id))));
+
+CREATE POLICY tenant ON queue.quota TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON queue.ready TO trapline_tenant USING ((lane_id IN ( SELECT l.id
+   FROM queue.lane l)));
+
+CREATE POLICY tenant ON queue.task TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON queue.unique_key TO trapline_tenant USING ((EXISTS ( SELECT
+   FROM queue.job j
+  WHERE (j.id = unique_key.job_id))));
+
+CREATE POLICY tenant ON queue.waiting TO trapline_tenant USING ((lane_id IN ( SELECT l.id
+   FROM queue.lane l)));
+
+ALTER TABLE queue.unique_key ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.waiting ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY worker ON queue.dead_letter TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.done TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.event TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.job TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.job_log TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.job_log_default TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.lane TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.leased TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.overflow TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.quota TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.ready TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.task TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.unique_key TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.waiting TO trapline_worker USING (true);
+
+ALTER TABLE store.blob ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.page ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.site ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON store.blob TO trapline_tenant USING (((EXISTS ( SELECT
+   FROM store.version v
+  WHERE (v.sha256 = blob.sha256))) OR (EXISTS ( SELECT
+   FROM archive.file f
+  WHERE (f.sha256 = blob.sha256)))));
+
+CREATE POLICY tenant ON store.page TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.site TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.version TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+ALTER TABLE store.version ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY worker ON store.blob TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.page TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.site TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.version TO trapline_worker USING (true);
 
 ALTER TABLE tenancy.api_key ENABLE ROW LEVEL SECURITY;
 
@@ -137,8 +2391,20 @@ CREATE POLICY worker ON tenancy.member TO trapline_worker USING (true);
 
 CREATE POLICY worker ON tenancy.organisation TO trapline_worker USING (true);
 
+GRANT USAGE ON SCHEMA archive TO trapline_worker;
+GRANT USAGE ON SCHEMA archive TO trapline_tenant;
+
 GRANT USAGE ON SCHEMA auth TO trapline_worker;
 GRANT USAGE ON SCHEMA auth TO trapline_tenant;
+
+GRANT USAGE ON SCHEMA frontier TO trapline_worker;
+GRANT USAGE ON SCHEMA frontier TO trapline_tenant;
+
+GRANT USAGE ON SCHEMA queue TO trapline_worker;
+GRANT USAGE ON SCHEMA queue TO trapline_tenant;
+
+GRANT USAGE ON SCHEMA store TO trapline_worker;
+GRANT USAGE ON SCHEMA store TO trapline_tenant;
 
 GRANT USAGE ON SCHEMA tenancy TO trapline_worker;
 GRANT USAGE ON SCHEMA tenancy TO trapline_tenant;
@@ -146,6 +2412,145 @@ GRANT USAGE ON SCHEMA tenancy TO trapline_tenant;
 REVOKE ALL ON FUNCTION tenancy.isolate(target regclass, predicate text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tenancy.share(target regclass) FROM PUBLIC;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.file TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.file TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.file_default TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.file_default TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.mimetype TO trapline_worker;
+GRANT SELECT ON TABLE archive.mimetype TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.redirect TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.redirect TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.redirect_default TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.redirect_default TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.request TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.request TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.request_default TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.request_default TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.host TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.host TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.robots TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.url TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.url TO trapline_worker;
+
+GRANT SELECT ON TABLE frontier.url_text TO trapline_worker;
+GRANT SELECT ON TABLE frontier.url_text TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.agent TO trapline_worker;
+GRANT SELECT ON TABLE queue.agent TO trapline_tenant;
+
+GRANT USAGE ON SEQUENCE queue.agent_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE queue.agent_id_seq TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.consumer TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.dead_letter TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.dead_letter TO trapline_worker;
+
+GRANT SELECT ON TABLE queue.done TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.done TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.duty TO trapline_worker;
+GRANT SELECT ON TABLE queue.duty TO trapline_tenant;
+
+GRANT SELECT,INSERT ON TABLE queue.event TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.event TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE queue.event_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE queue.event_id_seq TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.gate TO trapline_worker;
+GRANT SELECT ON TABLE queue.gate TO trapline_tenant;
+
+GRANT USAGE ON SEQUENCE queue.gate_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE queue.gate_id_seq TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job TO trapline_worker;
+
+GRANT SELECT,INSERT ON TABLE queue.job_log TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log_default TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log_default TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE queue.job_log_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE queue.job_log_id_seq TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lane TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lane TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE queue.lane_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE queue.lane_id_seq TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lease TO trapline_worker;
+GRANT SELECT ON TABLE queue.lease TO trapline_tenant;
+
+GRANT USAGE ON SEQUENCE queue.lease_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE queue.lease_id_seq TO trapline_tenant;
+
+GRANT SELECT ON TABLE queue.leased TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.leased TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.overflow TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.overflow TO trapline_worker;
+
+GRANT SELECT ON TABLE queue.quota TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.quota TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE queue.turn_number TO trapline_worker;
+GRANT USAGE ON SEQUENCE queue.turn_number TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.ready TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.ready TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.statistic TO trapline_worker;
+GRANT SELECT ON TABLE queue.statistic TO trapline_tenant;
+
+GRANT USAGE ON SEQUENCE queue.statistic_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE queue.statistic_id_seq TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.task TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.task TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE queue.task_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE queue.task_id_seq TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.unique_key TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.unique_key TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_worker;
+
+GRANT SELECT ON TABLE store.blob TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.blob TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.page TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.page TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_worker;

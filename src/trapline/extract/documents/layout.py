@@ -9,6 +9,8 @@ from trapline.extract.documents.blocks import Block, Sort, heading, page, paragr
 
 _ITEM = re.compile(r"^(?:([•◦▪●■‣\u2013\u2014*·\uf0b7-])|(\d{1,3}|[a-z])[.)])\s+(?=\S)")
 _DIGITS = re.compile(r"\d+")
+_ROMAN = re.compile(r"[ivxlc]{1,7}")
+_LEADER = re.compile(r"\s*(?:\.\s?){4,}\s*")
 _SENTENCE_END = (".", ":", "!", "?", "…", "。")
 _MAX_HEADING = 160
 _LARGER = 1.12
@@ -34,14 +36,39 @@ class Line:
         return " ".join(self.cells)
 
 
-def furniture(pages: list[list[Line]]) -> set[str]:
-    """What stands apart at the edge of most pages: running heads and page numbers."""
+@dataclass(frozen=True, slots=True)
+class Furniture:
+    """Running heads and page numbers: texts, and places, that most pages have at their edge."""
+
+    texts: frozenset[str] = frozenset()
+    tops: frozenset[int] = frozenset()
+
+    def has(self, line: Line) -> bool:
+        """Whether a line at a page's edge is furniture."""
+        text = line.text
+        is_numbered = text[:1].isdigit() or text[-1:].isdigit() or bool(_ROMAN.fullmatch(text))
+        return _numberless(text) in self.texts or (is_numbered and round(line.top) in self.tops)
+
+
+def furniture(pages: list[list[Line]]) -> Furniture:
+    """What stands apart at the edge of more than half of all pages."""
     if len(pages) < _FURNITURE_PAGES:
-        return set()
-    seen: Counter[str] = Counter()
+        return Furniture()
+    texts: Counter[str] = Counter()
+    tops: Counter[int] = Counter()
     for lines in pages:
-        seen.update({_DIGITS.sub("#", lines[index].text) for index in _edges(lines)})
-    return {text for text, count in seen.items() if count * 2 > len(pages)}
+        edge = [lines[index] for index in _edges(lines)]
+        texts.update({_numberless(line.text) for line in edge})
+        tops.update({round(line.top) for line in edge if line.height})
+    most = len(pages) / 2
+    return Furniture(
+        frozenset(text for text, count in texts.items() if count > most),
+        frozenset(top for top, count in tops.items() if count > most),
+    )
+
+
+def _numberless(text: str) -> str:
+    return _DIGITS.sub("#", text)
 
 
 def _edges(lines: list[Line]) -> set[int]:
@@ -58,7 +85,7 @@ def _edge(lines: list[Line], start: int, step: int) -> set[int]:
 
 
 def blocks_of(
-    pages: list[list[Line]], outline: Mapping[tuple[int, str], int], repeated: set[str]
+    pages: list[list[Line]], outline: Mapping[int, Mapping[str, int]], repeated: Furniture
 ) -> Iterator[Block]:
     """The blocks of all pages; a page marker stands before each page."""
     sizes = _Sizes([line for lines in pages for line in lines])
@@ -66,13 +93,9 @@ def blocks_of(
         yield page(number + 1)
         edges = _edges(lines)
         kept = [
-            line
-            for index, line in enumerate(lines)
-            if index not in edges or _DIGITS.sub("#", line.text) not in repeated
+            line for index, line in enumerate(lines) if index not in edges or not repeated.has(line)
         ]
-        yield from _page_blocks(
-            kept, sizes, {t: level for (n, t), level in outline.items() if n == number}
-        )
+        yield from _page_blocks(kept, sizes, outline.get(number, {}))
 
 
 class _Sizes:
@@ -183,7 +206,7 @@ def _end_of_heading(lines: list[Line], index: int, sizes: _Sizes, level: int) ->
 
 
 def _begins_anew(before: Line, line: Line, widest: float) -> bool:
-    if _ITEM.match(line.text):
+    if _ITEM.match(line.text) or _LEADER.search(before.text):
         return True
     if not line.height or not before.height:
         # Without geometry a line that ends a sentence ends the paragraph.
@@ -217,4 +240,4 @@ def _joined(lines: list[Line]) -> str:
             text = text[:-1] + part
         else:
             text = f"{text} {part}" if text else part
-    return text.replace("\u00ad", "")
+    return _LEADER.sub(" … ", text.replace("\u00ad", ""))

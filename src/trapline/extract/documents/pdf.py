@@ -55,7 +55,7 @@ def _opened(body: bytes) -> pdfium.PdfDocument:
 
 
 def _laid_out(
-    pages: list[list[Line]], outline: dict[tuple[int, str], int], limits: Limits
+    pages: list[list[Line]], outline: dict[int, dict[str, int]], limits: Limits
 ) -> list[Block]:
     repeated = furniture(pages)
     blocks: list[Block] = []
@@ -93,9 +93,9 @@ def _facts(document: pdfium.PdfDocument) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def _outline(document: pdfium.PdfDocument) -> dict[tuple[int, str], int]:
+def _outline(document: pdfium.PdfDocument) -> dict[int, dict[str, int]]:
     """The level of each heading that the file's own outline names, by page and text."""
-    found: dict[tuple[int, str], int] = {}
+    found: dict[int, dict[str, int]] = {}
     for count, mark in enumerate(document.get_toc(max_depth=6)):
         if count == _MAX_OUTLINE:
             break
@@ -103,7 +103,7 @@ def _outline(document: pdfium.PdfDocument) -> dict[tuple[int, str], int]:
         index = target.get_index() if target else None
         title = " ".join(mark.get_title().split()).lower()
         if index is not None and title:
-            found[index, title] = mark.level + 1
+            found.setdefault(index, {})[title] = mark.level + 1
     return found
 
 

@@ -1,0 +1,227 @@
+"""`trapline crawl URL`."""
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Self
+from uuid import UUID
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from trapline import app
+from trapline.cli import terminal
+from trapline.cli.output import write_jsonl, write_markdown
+from trapline.db import tenancy
+from trapline.db.pool import Database
+from trapline.errors import Conflict
+from trapline.model import JobId, OrganisationId
+from trapline.pipeline import report as reports
+from trapline.pipeline import submit
+from trapline.pipeline.options import DEFAULT_LIMIT, CrawlOptions
+from trapline.queue import jobs
+from trapline.queue.sql.jobs import JobRow
+
+_LOOK_EVERY = 0.3
+_SAY_EVERY = 5.0
+
+
+@click.command()
+@click.argument("url", required=False)
+@click.option("--resume", type=click.UUID, help="Go on with a crawl that was paused or killed.")
+@click.option("--limit", type=int, default=DEFAULT_LIMIT, show_default=True, help="Most pages.")
+@click.option("--depth", "max_depth", type=int, help="Most links away from the start.")
+@click.option("--include", multiple=True, help="Regular expression that a path must match.")
+@click.option("--exclude", multiple=True, help="Regular expression that a path must not match.")
+@click.option("--entire-domain", is_flag=True, help="Also above and beside the start's section.")
+@click.option("--subdomains", is_flag=True, help="Also other subdomains of the site.")
+@click.option("--external-links", is_flag=True, help="Also other sites.")
+@click.option(
+    "--sitemap",
+    type=click.Choice(["include", "skip", "only"]),
+    default="include",
+    show_default=True,
+    help="Whether sitemaps are read.",
+)
+@click.option("--concurrency", "max_concurrency", type=int, help="Most requests at once per host.")
+@click.option("--delay", type=float, help="Seconds between two requests to a host.")
+@click.option("--ignore-robots", is_flag=True, help="Do not obey robots.txt; this is recorded.")
+@click.option("--force", is_flag=True, help="Fetch again what the server says is unchanged.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Write markdown files."
+)
+@click.option("--jsonl", type=click.Path(dir_okay=False, path_type=Path), help="Write JSON lines.")
+@click.option("--worker-name", default="crawl", show_default=True, help="Name of this agent.")
+@terminal.organisation_option
+@terminal.json_option
+@terminal.with_database
+async def command(
+    database: Database,
+    url: str | None,
+    resume: UUID | None,
+    out: Path | None,
+    jsonl: Path | None,
+    worker_name: str,
+    org: str,
+    as_json: bool,
+    **wishes: object,
+) -> None:
+    """Crawl a site: every page that its links, sitemaps and robots.txt lead to, stored as versions.
+
+    Ctrl-C pauses the crawl and says how to go on.
+
+    \b
+    Example: trapline crawl https://example.com/docs/ --limit 500 --out docs
+    """
+    async with database.system_tx() as conn:
+        organisation_id = (await tenancy.find_organisation(conn, org)).id
+    job_id = await _job(database, organisation_id, url, resume, wishes)
+    async with app.working(database, database.settings, name=worker_name), _pausing() as paused:
+        job = await _follow(database, organisation_id, job_id, paused, quiet=as_json)
+    if job.status == "paused":
+        click.echo(f"\nPaused. Go on with: trapline crawl --resume {job_id}", err=True)
+        raise click.exceptions.Exit(130)
+    if out is not None:
+        await write_markdown(reports.pages(database, organisation_id, job_id), out)
+    if jsonl is not None:
+        await write_jsonl(reports.pages(database, organisation_id, job_id), jsonl)
+    await _close(database, organisation_id, job, as_json=as_json, out=out or jsonl)
+
+
+async def _job(
+    database: Database,
+    organisation_id: OrganisationId,
+    url: str | None,
+    resume: UUID | None,
+    wishes: dict[str, object],
+) -> JobId:
+    """Start a crawl, or find the one to go on with."""
+    if (url is None) == (resume is None):
+        raise click.UsageError("Give a URL, or --resume with the id of a crawl.")
+    async with database.tenant_tx(organisation_id) as conn:
+        if resume is None:
+            return await submit.crawl(conn, organisation_id, CrawlOptions.parse(url=url, **wishes))
+        job = await jobs.get(conn, JobId(resume))
+        if job.status in jobs.ENDED:
+            raise Conflict(f"That crawl has {job.status}; start a new one.")
+        if job.status == "paused":
+            await jobs.resume(conn, job.id)
+        return job.id
+
+
+@asynccontextmanager
+async def _pausing() -> AsyncIterator[asyncio.Event]:
+    """Turn the first Ctrl-C into an event; the second one ends the program as usual."""
+    paused = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def pause() -> None:
+        paused.set()
+        loop.remove_signal_handler(signal.SIGINT)
+
+    loop.add_signal_handler(signal.SIGINT, pause)
+    try:
+        yield paused
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+
+
+async def _follow(
+    database: Database,
+    organisation_id: OrganisationId,
+    job_id: JobId,
+    paused: asyncio.Event,
+    *,
+    quiet: bool,
+) -> JobRow:
+    """Show how the crawl gets on until it ends or is paused."""
+    with _Display(quiet=quiet) as display:
+        while True:
+            async with database.tenant_tx(organisation_id) as conn:
+                job = await jobs.get(conn, job_id)
+                if paused.is_set() and job.status not in jobs.ENDED:
+                    await jobs.pause(conn, job_id, by="Ctrl-C")
+                    return await jobs.get(conn, job_id)
+            display.show(job)
+            if job.status in jobs.ENDED:
+                return job
+            with suppress(TimeoutError):
+                await asyncio.wait_for(paused.wait(), _LOOK_EVERY)
+
+
+class _Display:
+    """A bar on a terminal, a line now and then elsewhere, nothing when quiet."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._started = self._said = time.monotonic()
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            disable=quiet or not sys.stderr.isatty(),
+            transient=True,
+        )
+        self._task = self._bar.add_task("crawling", total=None)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._bar.stop()
+
+    def show(self, job: JobRow) -> None:
+        done = job.total - job.remaining
+        rate = done / max(time.monotonic() - self._started, 0.1)
+        words = f"{job.completed} done, {job.remaining} queued, {job.failed} failed, {rate:.0f}/s"
+        self._bar.update(self._task, description=words, completed=done, total=max(job.total, 1))
+        plain = not self._quiet and not sys.stderr.isatty()
+        if plain and (time.monotonic() - self._said > _SAY_EVERY or job.status in jobs.ENDED):
+            self._said = time.monotonic()
+            click.echo(words, err=True)
+
+
+async def _close(
+    database: Database,
+    organisation_id: OrganisationId,
+    job: JobRow,
+    *,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Say what came of it and where it is."""
+    async with database.tenant_tx(organisation_id) as conn:
+        report = await reports.report(conn, job.id)
+    if as_json:
+        terminal.show_json({"job": job, "report": report})
+        return
+    click.echo(
+        f"\nCrawl {job.id} {job.status}: {job.completed} done, {job.failed} failed,"
+        f" {job.skipped} skipped, {report.redirects} redirects."
+    )
+    terminal.show(
+        [{"ended": end, "pages": count} for end, count in report.ends.items()], as_json=False
+    )
+    if report.broken:
+        click.echo("\nBroken, with where they are linked from:")
+        for row in report.broken:
+            click.echo(f"  {row.url}\n    {row.error}\n    from {row.found_on or 'the start'}")
+    if report.blocked:
+        click.echo("\nForbidden by robots.txt:")
+        for row in report.blocked:
+            click.echo(f"  {row.url}")
+    if report.slowest:
+        click.echo("\nSlowest:")
+        for slow in report.slowest:
+            click.echo(f"  {slow.took_ms:>6} ms  {slow.url}")
+    where = f"in {out} and " if out else ""
+    click.echo(f"\nThe pages are {where}in the database, in store.page and store.version;")
+    click.echo("have a look: trapline db psql -- -c 'SELECT title, page_type FROM store.version'")

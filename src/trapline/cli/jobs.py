@@ -1,0 +1,170 @@
+"""`trapline jobs`: what was asked for, how far it is, and what it waits for."""
+
+from datetime import UTC, datetime
+from typing import get_args
+from uuid import UUID
+
+import click
+from msgspec.structs import asdict
+
+from trapline.cli import terminal
+from trapline.db import tenancy
+from trapline.db.pool import Database
+from trapline.errors import InvalidInput
+from trapline.model import JobId, TaskId
+from trapline.queue import jobs, tasks, why
+from trapline.queue.kinds import Kinds
+from trapline.queue.sql import jobs as queries
+from trapline.queue.sql.jobs import JobRow
+
+
+@click.group()
+def command() -> None:
+    """Jobs: list, show, cancel, pause, resume, retry, why.
+
+    \b
+    Example: trapline jobs list --status running
+    """
+
+
+def job_id_of(text: str) -> JobId:
+    """Read a job's id as typed."""
+    try:
+        return JobId(UUID(text))
+    except ValueError:
+        raise InvalidInput(f"{text!r} is not a job's id.") from None
+
+
+@command.command("list")
+@click.option("--status", type=click.Choice(get_args(jobs.Status)), help="Only jobs in this state.")
+@click.option("--kind", help="Only jobs of this kind.")
+@click.option(
+    "--limit",
+    default=50,
+    show_default=True,
+    type=click.IntRange(1, 10_000),
+    help="At most so many.",
+)
+@terminal.organisation_option
+@terminal.json_option
+@terminal.with_database
+async def list_(
+    database: Database, status: str | None, kind: str | None, limit: int, org: str, as_json: bool
+) -> None:
+    """List jobs, newest first.
+
+    \b
+    Example: trapline jobs list --kind crawl --json
+    """
+    async with database.system_tx() as conn:
+        organisation = await tenancy.find_organisation(conn, org)
+        rows = await queries.list_jobs(
+            conn,
+            organisation_id=organisation.id,
+            status=status,
+            kind=kind,
+            before=None,
+            most=limit,
+        )
+    terminal.show(
+        rows if as_json else [_line(row) for row in rows], as_json=as_json, empty="No jobs yet."
+    )
+
+
+def _line(row: JobRow) -> dict[str, object]:
+    names = ("id", "kind", "status", "total", "remaining", "completed", "failed", "skipped")
+    return {name: getattr(row, name) for name in names} | {"created_at": row.created_at}
+
+
+@command.command("show")
+@click.argument("job")
+@terminal.json_option
+@terminal.with_database
+async def show(database: Database, job: str, as_json: bool) -> None:
+    """Show a job with its counters.
+
+    \b
+    Example: trapline jobs show 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10
+    """
+    async with database.system_tx() as conn:
+        row = await jobs.get(conn, job_id_of(job))
+        progress = await jobs.progress(conn, row)
+    shown = {"percent": progress.percent, "queued": progress.queued, "active": progress.active}
+    terminal.show_one(asdict(row) | shown, as_json=as_json)
+
+
+@command.command("cancel")
+@click.argument("job")
+@click.option("--reason", help="Why, for those who ask later.")
+@click.option("--by", default="cli", show_default=True, help="Who cancels.")
+@terminal.with_database
+async def cancel(database: Database, job: str, reason: str | None, by: str) -> None:
+    """End a job: queued tasks at once, running ones within seconds.
+
+    \b
+    Example: trapline jobs cancel 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10 --reason "wrong site"
+    """
+    async with database.system_tx() as conn:
+        await jobs.cancel(conn, job_id_of(job), by=by, reason=reason)
+    click.echo("Cancelled.")
+
+
+@command.command("pause")
+@click.argument("job")
+@terminal.with_database
+async def pause(database: Database, job: str) -> None:
+    """Start no more of a job's tasks; those that run finish.
+
+    \b
+    Example: trapline jobs pause 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10
+    """
+    async with database.system_tx() as conn:
+        await jobs.pause(conn, job_id_of(job), by="cli")
+    click.echo("Paused.")
+
+
+@command.command("resume")
+@click.argument("job")
+@terminal.with_database
+async def resume(database: Database, job: str) -> None:
+    """Go on with a paused job.
+
+    \b
+    Example: trapline jobs resume 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10
+    """
+    async with database.system_tx() as conn:
+        await jobs.resume(conn, job_id_of(job), by="cli")
+    click.echo("Resumed.")
+
+
+@command.command("retry")
+@click.argument("job")
+@terminal.with_database
+async def retry(database: Database, job: str) -> None:
+    """Run a job's failed tasks again, in a new job.
+
+    \b
+    Example: trapline jobs retry 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10
+    """
+    async with database.system_tx() as conn:
+        again = await jobs.retry(conn, Kinds.stored(), job_id_of(job), now=datetime.now(UTC))
+    click.echo(str(again))
+
+
+@command.command("why")
+@click.argument("job")
+@terminal.with_database
+async def why_(database: Database, job: str) -> None:
+    """Say what a job's next tasks wait for.
+
+    \b
+    Example: trapline jobs why 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10
+    """
+    async with database.system_tx() as conn:
+        row = await jobs.get(conn, job_id_of(job))
+        click.echo(f"The job is {row.status}: {row.remaining} of {row.total} tasks remain.")
+        for task in await tasks.list_of_job(conn, row.id, most=1000):
+            if task.status == "open":
+                reason = await why.why(conn, TaskId(task.id), now=datetime.now(UTC))
+                click.echo(f"Task {task.id}: {reason}")
+                return

@@ -1,0 +1,184 @@
+-- Claiming: rows move from ready to leased, and nothing is updated in place.
+--
+-- Every lookup stands in a LATERAL subquery with OFFSET 0. These tables are empty one moment and
+-- full the next; left free, the planner joins by what they held at the last ANALYZE, and a batch
+-- of n costs n². So it has no choice: one index probe a row.
+
+-- Move what is wanted of some lanes under one lease. Cancelled and paused lanes are not open.
+CREATE OR REPLACE FUNCTION queue.move(p_lease bigint, p_wants queue.want[], p_slots smallint)
+RETURNS SETOF queue.claimed
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY
+    WITH picked AS MATERIALIZED (
+        SELECT r.at FROM unnest(p_wants) w
+        CROSS JOIN LATERAL (SELECT l.id FROM queue.lane l WHERE l.id = w.lane_id AND l.open OFFSET 0) l
+        CROSS JOIN LATERAL (
+            SELECT r.ctid AS at FROM queue.ready r
+            WHERE r.lane_id = l.id AND (r.priority, r.turn) > (w.after_priority, w.after_turn)
+            ORDER BY r.priority, r.turn LIMIT w.take FOR UPDATE SKIP LOCKED) r
+    ),
+    moved AS MATERIALIZED (
+        DELETE FROM queue.ready r WHERE r.ctid = ANY (ARRAY(SELECT at FROM picked)) RETURNING r.*
+    ),
+    leased AS (
+        INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
+        SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls, p_slots FROM moved m
+    )
+    SELECT m.task_id, m.lane_id, p_lease, m.priority, m.turn, m.attempts, m.stalls,
+           t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.created_at, t.trace_id,
+           NULL::text, NULL::timestamptz, NULL::uuid, NULL::text
+    FROM moved m CROSS JOIN LATERAL (
+        SELECT t.kind, t.payload::text AS payload, t.max_attempts, t.timeout, t.deadline,
+               t.created_at, t.trace_id
+        FROM queue.task t WHERE t.id = m.task_id OFFSET 0) t;
+END
+$$;
+
+-- A lane that cannot be served now, and until when.
+CREATE OR REPLACE FUNCTION queue.blocked(p_lane bigint, p_by text, p_until timestamptz)
+RETURNS queue.claimed
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT ROW(NULL, p_lane, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+               p_by, p_until, NULL, NULL)::queue.claimed
+$$;
+
+-- Take from one lane as much as its gate, its job and its organisation allow. Rows that another
+-- worker holds are skipped, never waited for: so a claim can follow a finish in one transaction
+-- without a deadlock.
+CREATE OR REPLACE FUNCTION queue.move_limited(p_lease bigint, p_want queue.want)
+RETURNS SETOF queue.claimed
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    lane queue.lane;
+    gate queue.gate;
+    at timestamptz := clock_timestamp();
+    soon timestamptz := at + interval '20 milliseconds';
+    later timestamptz := at + interval '1 second';
+    room integer := p_want.take;
+    slots smallint := 0;
+    pause interval;
+    most integer;
+    job_most integer;
+    job_active integer;
+    organisation_most integer;
+    organisation_active integer;
+    moved integer;
+BEGIN
+    SELECT * INTO lane FROM queue.lane l WHERE l.id = p_want.lane_id AND l.open;
+    IF NOT FOUND THEN RETURN; END IF;
+
+    SELECT * INTO gate FROM queue.gate g WHERE g.id = lane.gate_id FOR NO KEY UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
+    IF gate.ready_at > at THEN
+        RETURN NEXT queue.blocked(lane.id, 'gap', gate.ready_at); RETURN;
+    END IF;
+    pause := greatest(gate.floor, coalesce(lane.gap, gate.gap));
+    most := coalesce(lane.bound, gate.bound);
+    IF pause > interval '0' THEN room := least(room, 1); END IF;
+    IF most IS NOT NULL THEN
+        slots := slots | 1;
+        room := least(room, most - gate.in_flight);
+        IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'gate', later); RETURN; END IF;
+    END IF;
+
+    SELECT j.max_active INTO job_most FROM queue.job j WHERE j.id = lane.job_id;
+    IF job_most IS NOT NULL THEN
+        SELECT j.active INTO job_active FROM queue.job j WHERE j.id = lane.job_id
+        FOR NO KEY UPDATE SKIP LOCKED;
+        IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
+        slots := slots | 2;
+        room := least(room, job_most - job_active);
+        IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'job', later); RETURN; END IF;
+    END IF;
+
+    SELECT o.max_concurrency INTO organisation_most
+    FROM tenancy.organisation o WHERE o.id = lane.organisation_id;
+    IF organisation_most IS NOT NULL THEN
+        INSERT INTO queue.quota (organisation_id) VALUES (lane.organisation_id)
+        ON CONFLICT DO NOTHING;
+        SELECT q.active INTO organisation_active FROM queue.quota q
+        WHERE q.organisation_id = lane.organisation_id FOR NO KEY UPDATE SKIP LOCKED;
+        IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
+        slots := slots | 4;
+        room := least(room, organisation_most - organisation_active);
+        IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'organisation', later); RETURN; END IF;
+    END IF;
+
+    p_want.take := room;
+    RETURN QUERY SELECT * FROM queue.move(p_lease, ARRAY[p_want], slots);
+    GET DIAGNOSTICS moved = ROW_COUNT;
+    IF moved = 0 THEN RETURN; END IF;
+    IF slots & 1 > 0 OR pause > interval '0' THEN
+        UPDATE queue.gate g
+        SET in_flight = g.in_flight + CASE WHEN slots & 1 > 0 THEN moved ELSE 0 END,
+            ready_at = CASE WHEN pause > interval '0' THEN at + pause ELSE g.ready_at END
+        WHERE g.id = gate.id;
+        IF pause > interval '0' THEN RETURN NEXT queue.blocked(lane.id, 'gap', at + pause); END IF;
+    END IF;
+    IF slots & 2 > 0 THEN
+        UPDATE queue.job j SET active = j.active + moved WHERE j.id = lane.job_id;
+    END IF;
+    IF slots & 4 > 0 THEN
+        UPDATE queue.quota q SET active = q.active + moved
+        WHERE q.organisation_id = lane.organisation_id;
+    END IF;
+END
+$$;
+
+-- A job whose first task is claimed now runs. Who cannot lock it leaves it to the next claim.
+CREATE OR REPLACE FUNCTION queue.start_jobs(p_jobs uuid[]) RETURNS SETOF queue.claimed
+LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+    WITH idle AS MATERIALIZED (
+        SELECT j.id FROM queue.job j WHERE j.id = ANY (p_jobs) AND j.status = 'pending'
+        ORDER BY j.id FOR NO KEY UPDATE SKIP LOCKED
+    ),
+    started AS (
+        UPDATE queue.job j
+        SET status = 'running', started_at = now(), last_event = j.last_event + 1
+        WHERE j.id = ANY (ARRAY(SELECT i.id FROM idle i))
+        RETURNING j.id, j.organisation_id, j.last_event, j.kind
+    ),
+    told AS (
+        INSERT INTO queue.event (job_id, number, organisation_id, type, data)
+        SELECT s.id, s.last_event, s.organisation_id, 'job.started', jsonb_build_object('kind', s.kind)
+        FROM started s
+    )
+    SELECT NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint, NULL::bigint, NULL::smallint,
+           NULL::smallint, NULL::text, NULL::text, NULL::smallint, NULL::interval, NULL::timestamptz,
+           NULL::timestamptz, NULL::uuid, NULL::text, NULL::timestamptz, s.id, 'running'
+    FROM started s
+$$;
+
+-- Lease a batch of tasks to an agent. p_starting are jobs that the worker believes to be pending.
+CREATE OR REPLACE FUNCTION queue.claim(
+    p_agent bigint, p_wants queue.want[], p_starting uuid[], p_lease_time interval
+) RETURNS SETOF queue.claimed
+LANGUAGE plpgsql AS $$
+DECLARE
+    lease bigint := nextval('queue.lease_id_seq');
+    want queue.want;
+    taken bigint;
+    free queue.want[] := ARRAY(SELECT w FROM unnest(p_wants) w WHERE NOT w.limited);
+BEGIN
+    IF cardinality(free) > 0 THEN
+        RETURN QUERY SELECT * FROM queue.move(lease, free, 0::smallint);
+    END IF;
+    FOR want IN SELECT w.* FROM unnest(p_wants) w WHERE w.limited LOOP
+        RETURN QUERY SELECT * FROM queue.move_limited(lease, want);
+    END LOOP;
+    SELECT l.task_id INTO taken FROM queue.leased l WHERE l.lease_id = lease LIMIT 1;
+    IF FOUND THEN
+        INSERT INTO queue.lease (id, agent_id, expires_at)
+        VALUES (lease, p_agent, clock_timestamp() + p_lease_time);
+        IF cardinality(p_starting) > 0 THEN
+            RETURN QUERY SELECT * FROM queue.start_jobs(ARRAY(
+                SELECT DISTINCT l.job_id
+                FROM queue.leased d
+                CROSS JOIN LATERAL (SELECT l.job_id FROM queue.lane l WHERE l.id = d.lane_id OFFSET 0) l
+                WHERE d.lease_id = lease AND l.job_id = ANY (p_starting)));
+        END IF;
+    END IF;
+END
+$$;

@@ -1,0 +1,108 @@
+-- What people do to a job. Each locks the job's row first and tells of itself in one event.
+
+-- Say what happened to a job whose row the caller has just updated.
+CREATE OR REPLACE FUNCTION queue.tell(p_job uuid, p_type text, p_data jsonb) RETURNS void
+LANGUAGE sql AS $$
+    INSERT INTO queue.event (job_id, number, organisation_id, type, data)
+    SELECT j.id, j.last_event, j.organisation_id, p_type, p_data FROM queue.job j WHERE j.id = p_job
+$$;
+
+-- Cancel: one row and its lanes, however many tasks are queued. False: it had already ended.
+-- Tasks that run are aborted by their workers; what they still finish is counted.
+CREATE OR REPLACE FUNCTION queue.cancel_job(p_job uuid, p_by text, p_reason text) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE queue.job j
+    SET status = 'cancelled', cancelled = j.cancelled + j.remaining, remaining = 0,
+        finished_at = now(), expires_at = now() + queue.keep_for(
+            j.zero_data_retention, 'cancelled', j.ttl, j.failed_ttl),
+        cancelled_by = p_by, cancel_reason = p_reason, last_event = j.last_event + 1
+    WHERE j.id = p_job AND j.status IN ('pending', 'running', 'paused');
+    IF NOT FOUND THEN RETURN false; END IF;
+    UPDATE queue.lane l SET open = false WHERE l.job_id = p_job AND l.open;
+    PERFORM queue.tell_end(p_job);
+    RETURN true;
+END
+$$;
+
+-- Pause: tasks that run finish, queued ones stay where they are. False: it was not running.
+CREATE OR REPLACE FUNCTION queue.pause_job(p_job uuid, p_by text) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE queue.job j SET status = 'paused', last_event = j.last_event + 1
+    WHERE j.id = p_job AND j.status IN ('pending', 'running');
+    IF NOT FOUND THEN RETURN false; END IF;
+    UPDATE queue.lane l SET open = false WHERE l.job_id = p_job AND l.open;
+    PERFORM queue.tell(p_job, 'job.paused', jsonb_build_object('by', p_by));
+    RETURN true;
+END
+$$;
+
+-- Resume a paused job. False: it was not paused.
+CREATE OR REPLACE FUNCTION queue.resume_job(p_job uuid, p_by text) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE queue.job j
+    SET status = CASE WHEN j.started_at IS NULL THEN 'pending' ELSE 'running' END,
+        last_event = j.last_event + 1
+    WHERE j.id = p_job AND j.status = 'paused';
+    IF NOT FOUND THEN RETURN false; END IF;
+    UPDATE queue.lane l SET open = true, awake = true WHERE l.job_id = p_job AND NOT l.open;
+    PERFORM queue.tell(p_job, 'job.resumed', jsonb_build_object('by', p_by));
+    RETURN true;
+END
+$$;
+
+-- Open the next round of a job that has ended well or badly, so that tasks can be appended.
+CREATE OR REPLACE FUNCTION queue.reopen_job(p_job uuid) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE queue.job j
+    SET status = 'running', round = j.round + 1, finished_at = NULL, expires_at = NULL,
+        last_event = j.last_event + 1
+    WHERE j.id = p_job AND j.status IN ('completed', 'failed');
+    IF NOT FOUND THEN RETURN false; END IF;
+    PERFORM queue.tell(p_job, 'job.reopened', '{}');
+    RETURN true;
+END
+$$;
+
+-- A job that was given no task (or only ones that are already there) has nothing to wait for.
+CREATE OR REPLACE FUNCTION queue.end_if_empty(p_job uuid) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE queue.job j
+    SET status = 'completed', started_at = coalesce(j.started_at, now()), finished_at = now(),
+        expires_at = now() + queue.keep_for(j.zero_data_retention, 'completed', j.ttl, j.failed_ttl),
+        last_event = j.last_event + 1
+    WHERE j.id = p_job AND j.remaining = 0 AND NOT j.standing
+        AND j.status IN ('pending', 'running', 'paused');
+    IF NOT FOUND THEN RETURN false; END IF;
+    PERFORM queue.tell_end(p_job);
+    RETURN true;
+END
+$$;
+
+-- Delete jobs with all that is theirs. Returns how many rows went, so that the caller can pace itself.
+CREATE OR REPLACE FUNCTION queue.forget_job(p_job uuid, p_most integer) RETURNS bigint
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    ids bigint[] := ARRAY(
+        SELECT t.id FROM queue.task t WHERE t.job_id = p_job ORDER BY t.id LIMIT p_most);
+BEGIN
+    DELETE FROM queue.done d WHERE d.task_id = ANY (ids);
+    DELETE FROM queue.waiting w WHERE w.task_id = ANY (ids);
+    DELETE FROM queue.dead_letter d WHERE d.task_id = ANY (ids);
+    DELETE FROM queue.overflow o WHERE o.job_id = p_job AND o.task_id = ANY (ids);
+    DELETE FROM queue.task t WHERE t.id = ANY (ids);
+    IF cardinality(ids) < p_most THEN
+        DELETE FROM queue.ready r USING queue.lane l WHERE l.job_id = p_job AND r.lane_id = l.id;
+        DELETE FROM queue.lane l WHERE l.job_id = p_job;
+        DELETE FROM queue.unique_key k WHERE k.scope = p_job;
+        DELETE FROM queue.unique_key k WHERE k.job_id = p_job AND k.scope <> k.job_id;
+        DELETE FROM queue.event e WHERE e.job_id = p_job;
+        DELETE FROM queue.job j WHERE j.id = p_job;
+    END IF;
+    RETURN cardinality(ids);
+END
+$$;

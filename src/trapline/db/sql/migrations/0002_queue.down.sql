@@ -1,0 +1,2 @@
+-- The queue goes with everything in it.
+DROP SCHEMA queue CASCADE;

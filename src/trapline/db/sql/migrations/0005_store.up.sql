@@ -1,0 +1,97 @@
+-- What was found: sites, their pages, the versions of a page, and bytes by their hash.
+
+CREATE SCHEMA store;
+GRANT USAGE ON SCHEMA store TO trapline_worker, trapline_tenant;
+
+CREATE TABLE store.site (
+    id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    organisation_id uuid NOT NULL REFERENCES tenancy.organisation (id) ON DELETE CASCADE,
+    name text NOT NULL CHECK (name <> '' AND length(name) <= 300),
+    base_url text NOT NULL,
+    -- Made by a scrape or crawl that named none: one per organisation and host.
+    implicit boolean NOT NULL DEFAULT false,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE UNIQUE INDEX site_name_key ON store.site (organisation_id, lower(name));
+CREATE UNIQUE INDEX site_implicit_key ON store.site (organisation_id, base_url) WHERE implicit;
+
+-- A URL's place in a site, with what its latest version is.
+CREATE TABLE store.page (
+    id uuid PRIMARY KEY,
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL REFERENCES store.site (id) ON DELETE CASCADE,
+    url_id bigint NOT NULL,
+    first_seen_at timestamptz NOT NULL,
+    last_seen_at timestamptz NOT NULL,
+    -- Null until the first version.
+    version_id bigint,
+    version_number integer NOT NULL DEFAULT 0,
+    content_hash bytea,
+    extractor_version smallint,
+    changed_at timestamptz,
+    gone_at timestamptz,
+    UNIQUE (site_id, url_id)
+) WITH (fillfactor = 80);
+
+CREATE INDEX page_organisation_idx ON store.page (organisation_id, last_seen_at);
+
+CREATE TABLE store.version (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    organisation_id uuid NOT NULL,
+    page_id uuid NOT NULL REFERENCES store.page (id) ON DELETE CASCADE,
+    number integer NOT NULL,
+    visit_id bigint NOT NULL,
+    job_id uuid,
+    fetched_at timestamptz NOT NULL,
+    -- SHA-256 of the normalised main text, made by this version of the extractor.
+    content_hash bytea NOT NULL CHECK (length(content_hash) = 32),
+    extractor_version smallint NOT NULL,
+    status smallint,
+    title text,
+    language text,
+    page_type text,
+    text text NOT NULL,
+    markdown text NOT NULL,
+    metadata jsonb NOT NULL DEFAULT '{}',
+    links jsonb NOT NULL DEFAULT '[]',
+    warning text,
+    -- The bytes that it was extracted from, in store.blob.
+    sha256 bytea,
+    UNIQUE (page_id, number)
+);
+
+CREATE INDEX version_job_idx ON store.version (job_id, id);
+CREATE INDEX version_content_hash_idx ON store.version (content_hash);
+CREATE INDEX version_sha256_idx ON store.version (sha256) WHERE sha256 IS NOT NULL;
+
+-- Bytes by their SHA-256, stored once, whoever they belong to.
+CREATE TABLE store.blob (
+    sha256 bytea PRIMARY KEY CHECK (length(sha256) = 32),
+    size bigint NOT NULL,
+    -- Where they are: db (in data), or a file or object that the place names.
+    place text NOT NULL DEFAULT 'db',
+    -- zstd, or as they are where that is no smaller.
+    compressed boolean NOT NULL,
+    data bytea,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    -- When mark and sweep last found a use; what is unused for longer than the grace is swept.
+    used_at timestamptz NOT NULL DEFAULT now(),
+    CHECK ((place = 'db') = (data IS NOT NULL))
+);
+
+-- They are compressed already: PostgreSQL need not try again.
+ALTER TABLE store.blob ALTER COLUMN data SET STORAGE EXTERNAL;
+CREATE INDEX blob_used_idx ON store.blob (used_at);
+
+SELECT tenancy.isolate('store.site');
+SELECT tenancy.isolate('store.page');
+SELECT tenancy.isolate('store.version');
+-- Bytes belong to whoever has a version or a file with them.
+SELECT tenancy.isolate(
+    'store.blob',
+    'EXISTS (SELECT FROM store.version v WHERE v.sha256 = blob.sha256)'
+    ' OR EXISTS (SELECT FROM archive.file f WHERE f.sha256 = blob.sha256)'
+);
+REVOKE INSERT, UPDATE, DELETE ON store.blob FROM trapline_tenant;

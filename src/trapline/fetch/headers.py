@@ -1,0 +1,176 @@
+"""Reading and writing HTTP headers."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+from functools import lru_cache
+from itertools import chain
+
+from trapline.errors import InvalidInput
+from trapline.model import Conditional, FetchRequest
+
+ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+ACCEPT_ENCODING = "gzip, deflate, br, zstd"
+_DEFAULT_LANGUAGE = "en;q=0.9, *;q=0.8"
+_PRODUCT = "Mozilla/5.0 "
+# As the mobile crawlers of search engines call themselves: a phone, then who they are.
+_PHONE = (
+    _PRODUCT + "(Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/130.0.0.0 Mobile Safari/537.36 "
+)
+_MOST_RETRY_SECONDS = 7 * 24 * 3600.0
+
+# These belong to the connection, or would contradict what we send.
+_OURS = frozenset(
+    {
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "if-modified-since",
+        "if-none-match",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "range",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_COOKIE = "Cookie"
+_SECRETS = frozenset({"authorization", "cookie"})
+_MONTHS = {
+    name: number
+    for number, name in enumerate(
+        ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 1
+    )
+}
+_IMF_LENGTH = len("Sun, 06 Nov 1994 08:49:37 GMT")
+
+
+@lru_cache(maxsize=256)
+def _standing(user_agent: str, mobile: bool, language: str | None) -> Mapping[str, str]:
+    _check("User-Agent", user_agent)
+    _check("Accept-Language", language or "")
+    agent = _PHONE + user_agent.removeprefix(_PRODUCT) if mobile else user_agent
+    return {
+        "User-Agent": agent,
+        "Accept": ACCEPT,
+        "Accept-Language": language or _DEFAULT_LANGUAGE,
+        "Accept-Encoding": ACCEPT_ENCODING,
+    }
+
+
+def standing(request: FetchRequest, user_agent: str) -> Mapping[str, str]:
+    """Return what is sent on every hop of a fetch, apart from conditions and cookies."""
+    fixed = _standing(request.user_agent or user_agent, request.mobile, request.language)
+    if not request.headers:
+        return fixed
+    merged = {name.lower(): (name, value) for name, value in fixed.items()}
+    for name, value in request.headers.items():
+        _check(name, value)
+        if name.lower() not in _OURS:
+            merged[name.lower()] = (_COOKIE if name.lower() == "cookie" else name, value)
+    return dict(merged.values())
+
+
+def without_secrets(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what may go to another origin than the one the caller meant."""
+    return {name: value for name, value in headers.items() if name.lower() not in _SECRETS}
+
+
+def with_cookies(headers: Mapping[str, str], cookies: str) -> Mapping[str, str]:
+    """Add cookies to those that the caller gave by hand."""
+    given = headers.get(_COOKIE)
+    return {**headers, _COOKIE: f"{given}; {cookies}" if given else cookies}
+
+
+def conditions(conditional: Conditional) -> Mapping[str, str]:
+    found = {}
+    if conditional.etag:
+        found["If-None-Match"] = conditional.etag
+    if conditional.last_modified is not None:
+        utc = conditional.last_modified.astimezone(UTC)
+        found["If-Modified-Since"] = format_datetime(utc, usegmt=True)
+    return found
+
+
+def readable(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return all headers so that they can be stored: as UTF-8 if they are, else as Latin-1."""
+    pairs = tuple(headers.items())
+    if "".join(headers.values()).isascii():
+        return pairs
+    return tuple((name, _storable(value)) for name, value in pairs)
+
+
+def size(raw: Sequence[tuple[bytes, bytes]]) -> int:
+    """Return the bytes that headers take on the wire."""
+    return sum(map(len, chain.from_iterable(raw))) + 4 * len(raw)
+
+
+def text(headers: Mapping[str, str], name: str) -> str | None:
+    """Return one header's value as `readable` would."""
+    value = headers.get(name)
+    return value if value is None else _storable(value)
+
+
+def http_date(text: str | None) -> datetime | None:
+    """Parse any of the three forms of HTTP's dates; None if it is none of them."""
+    if not text:
+        return None
+    try:
+        if len(text) == _IMF_LENGTH and text.endswith("GMT"):
+            return _imf_date(text)
+        parsed = parsedate_to_datetime(text)
+    except (ValueError, KeyError, TypeError, OverflowError):
+        return None
+    return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+
+
+def retry_after(text: str | None, now: datetime) -> float | None:
+    """Return the seconds that a Retry-After header asks to wait, from 0 to a week."""
+    if not text:
+        return None
+    text = text.strip()
+    if text.isdecimal() and text.isascii():
+        # The digits of an absurd number need not be read.
+        return min(float(text[:12]), _MOST_RETRY_SECONDS)
+    date = http_date(text)
+    if date is None:
+        return None
+    return min(max((date - now).total_seconds(), 0.0), _MOST_RETRY_SECONDS)
+
+
+def _imf_date(text: str) -> datetime:
+    # Twenty times faster than the standard library's parser, on the form nearly everyone sends.
+    return datetime(
+        int(text[12:16]),
+        _MONTHS[text[8:11]],
+        int(text[5:7]),
+        int(text[17:19]),
+        int(text[20:22]),
+        int(text[23:25]),
+        tzinfo=UTC,
+    )
+
+
+def _check(name: str, value: str) -> None:
+    token = name.replace("-", "").replace("_", "")
+    if not (token.isalnum() and token.isascii()):
+        raise InvalidInput(f"{name!r} is not the name of a header.")
+    if not value.replace("\t", "").isprintable():
+        raise InvalidInput(f"The value of the header {name} has control characters.")
+
+
+def _storable(value: str) -> str:
+    """Undo what the client does to bytes that are no UTF-8: surrogates can be stored nowhere."""
+    if value.isascii():
+        return value
+    raw = value.encode("utf-8", "surrogateescape")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")

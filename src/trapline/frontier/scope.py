@@ -1,0 +1,136 @@
+"""Which URLs a job may visit, and the sentence that says why not."""
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from trapline.frontier.domain import registrable_domain
+from trapline.frontier.patterns import Patterns
+from trapline.frontier.url import host_name, split_url
+
+
+class Verdict(Enum):
+    """Where a URL stands to a job's scope; the value is the sentence for people."""
+
+    IN_SCOPE = "The URL is in the job's scope."
+    TOO_DEEP = "The URL is more links away from the start than maxDiscoveryDepth allows."
+    OTHER_SITE = "The URL is on another site, and allowExternalLinks is off."
+    OTHER_SUBDOMAIN = "The URL is on another subdomain of the site, and allowSubdomains is off."
+    OTHER_SECTION = "The URL is not below the path of the start URL, and crawlEntireDomain is off."
+    NO_TEXT = "The URL's file type has no text to extract."
+    EXCLUDED = "The URL matches a pattern of excludePaths."
+    NOT_INCLUDED = "The URL matches no pattern of includePaths."
+    NOFOLLOW = "The page asks not to follow this link, and the job obeys."
+    HIDDEN = "The link is not visible on its page, and the job follows visible links only."
+
+    @property
+    def sentence(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRules:
+    """What a job says of its scope; `seed` is canonical."""
+
+    seed: str
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    on_full_url: bool = False
+    max_depth: int | None = None
+    entire_domain: bool = False
+    subdomains: bool = False
+    external: bool = False
+    follow_nofollow: bool = True
+    follow_hidden: bool = True
+
+
+# Documents that have text (pdf, docx, csv, …) are not among them.
+_NO_TEXT = frozenset((
+    "png", "jpg", "jpeg", "gif", "webp", "avif", "svg", "svgz", "ico", "bmp", "tif", "tiff",
+    "heic", "psd", "mp3", "mp4", "mpg", "mpeg", "m4a", "m4v", "m4p", "webm", "ogg", "ogv",
+    "oga", "ogm", "wav", "flac", "aac", "avi", "mov", "wmv", "mkv", "m3u8", "ts", "css", "js",
+    "mjs", "map", "wasm", "woff", "woff2", "ttf", "otf", "eot", "zip", "gz", "tgz", "bz2", "xz",
+    "zst", "7z", "rar", "tar", "jar", "whl", "deb", "rpm", "apk", "dmg", "iso", "exe", "msi",
+    "bin", "dll", "img",
+))  # fmt: skip
+_FILE = re.compile(
+    r"\.(?:html?|xhtml|shtml|php[0-9]?|aspx?|jspx?|cgi|cfm|pl|do|md|rst|txt|xml|pdf)\Z",
+    re.IGNORECASE,
+)
+
+
+class Scope:
+    """A job's scope, compiled once. InvalidInput if a pattern cannot be used."""
+
+    def __init__(self, rules: ScopeRules) -> None:
+        self.rules = rules
+        _, host, path = split_url(rules.seed)
+        self._host = host
+        self._site = host.removeprefix("www.")
+        self._section = section_of(path)
+        self._include = Patterns(rules.include)
+        self._exclude = Patterns(rules.exclude)
+
+    def verdict(self, url: str, depth: int = 0) -> Verdict:
+        """Judge a canonical URL that is `depth` links away from the start."""
+        if url == self.rules.seed:
+            return Verdict.IN_SCOPE
+        if self.rules.max_depth is not None and depth > self.rules.max_depth:
+            return Verdict.TOO_DEEP
+        _, host, path = split_url(url.partition("?")[0])
+        outside = self._place(host, path)
+        if outside is not None:
+            return outside
+        if path.rpartition(".")[2].lower() in _NO_TEXT:
+            return Verdict.NO_TEXT
+        return self._match(url if self.rules.on_full_url else path)
+
+    def link_verdict(self, *, nofollow: bool, hidden: bool) -> Verdict:
+        """Judge a link by how its page shows it, before its URL is looked at."""
+        if nofollow and not self.rules.follow_nofollow:
+            return Verdict.NOFOLLOW
+        if hidden and not self.rules.follow_hidden:
+            return Verdict.HIDDEN
+        return Verdict.IN_SCOPE
+
+    def explain(self, url: str, depth: int = 0) -> str:
+        """The verdict's sentence, with the pattern that decided."""
+        verdict = self.verdict(url, depth)
+        if verdict is Verdict.EXCLUDED:
+            text = url if self.rules.on_full_url else split_url(url).path.partition("?")[0]
+            return f"{verdict.sentence} ({self._exclude.first_found(text)})"
+        return verdict.sentence
+
+    def _place(self, host: str, path: str) -> Verdict | None:
+        if host == self._host or host.removeprefix("www.") == self._site:
+            return None if self._in_section(path) else Verdict.OTHER_SECTION
+        if self.rules.external:
+            return None
+        if not self._is_subdomain(host):
+            return Verdict.OTHER_SITE
+        return None if self.rules.subdomains else Verdict.OTHER_SUBDOMAIN
+
+    def _in_section(self, path: str) -> bool:
+        # `/docs` has `/docs/x` below it, but not `/docs-old`.
+        section = self._section
+        return self.rules.entire_domain or path.startswith(section) or path == section[:-1]
+
+    def _is_subdomain(self, host: str) -> bool:
+        """Two ports of one name are not one site, but two names of one domain are."""
+        seed, name = host_name(self._host), host_name(host)
+        return seed != name and registrable_domain(seed) == registrable_domain(name)
+
+    def _match(self, text: str) -> Verdict:
+        if self._exclude.found_in(text):
+            return Verdict.EXCLUDED
+        if self._include and not self._include.found_in(text):
+            return Verdict.NOT_INCLUDED
+        return Verdict.IN_SCOPE
+
+
+def section_of(path: str) -> str:
+    """The directory that a start path stands for: `/a/` of `/a/index.html`, `/a/b/` of `/a/b`."""
+    path = path.partition("?")[0]
+    if path.endswith("/") or _FILE.search(path):
+        return path[: path.rfind("/") + 1]
+    return f"{path}/"

@@ -1,0 +1,91 @@
+"""The crawls that this process works on: each with its options, scope, judge of links and sites."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from trapline.db.pool import Database
+from trapline.fetch import CookieJar
+from trapline.frontier.judge import LinkJudge
+from trapline.frontier.scope import Scope
+from trapline.frontier.url import similar_key
+from trapline.model import JobId, OrganisationId, SiteId
+from trapline.pipeline.options import CrawlOptions
+from trapline.pipeline.robots import KnownAccess, RobotsFiles
+from trapline.queue import jobs
+from trapline.settings import Settings
+from trapline.store import sites
+
+_REMEMBERED: Final = 500
+
+
+@dataclass(slots=True)
+class Crawl:
+    """One job, as its tasks need it."""
+
+    job_id: JobId
+    organisation_id: OrganisationId
+    options: CrawlOptions
+    user_agent: str
+    scope: Scope
+    judge: LinkJudge
+    access: KnownAccess
+    cookies: CookieJar = field(default_factory=CookieJar)
+    sites: dict[str, SiteId] = field(default_factory=dict)
+
+    @property
+    def robots_agent(self) -> str:
+        return self.options.robots_user_agent or self.user_agent
+
+    def key(self, url: str) -> str:
+        """Return what must be there once in this job for a URL."""
+        return similar_key(url) if self.options.similar_urls_once else url
+
+
+@dataclass(slots=True)
+class Crawls:
+    """Reads a job's options once; a job that was not needed for long is forgotten."""
+
+    database: Database
+    settings: Settings
+    robots: RobotsFiles
+    _known: OrderedDict[JobId, Crawl] = field(default_factory=OrderedDict)
+
+    async def of(self, job_id: JobId) -> Crawl:
+        crawl = self._known.get(job_id)
+        if crawl is None:
+            async with self.database.system_tx() as conn:
+                row = await jobs.get(conn, job_id)
+            crawl = self._known[job_id] = self._crawl(job_id, row.organisation_id, row.options)
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        self._known.move_to_end(job_id)
+        return crawl
+
+    async def site_of(self, crawl: Crawl, origin: str) -> SiteId:
+        """Return the site that pages of this origin belong to."""
+        if crawl.options.site_id is not None:
+            return crawl.options.site_id
+        site_id = crawl.sites.get(origin)
+        if site_id is None:
+            async with self.database.system_tx() as conn:
+                site_id = await sites.implicit(conn, crawl.organisation_id, origin)
+            crawl.sites[origin] = site_id
+        return site_id
+
+    def _crawl(self, job_id: JobId, organisation_id: OrganisationId, stored: object) -> Crawl:
+        options = msgspec.convert(stored, CrawlOptions)
+        scope = Scope(options.scope_rules())
+        agent = options.robots_user_agent or self.settings.user_agent
+        access = KnownAccess(self.robots, agent)
+        judge = LinkJudge(
+            scope,
+            {} if options.ignore_robots else access,
+            query=options.query,
+            similar=options.similar_urls_once,
+        )
+        return Crawl(
+            job_id, organisation_id, options, self.settings.user_agent, scope, judge, access
+        )

@@ -1,0 +1,293 @@
+"""Storing: what a batch of visits leaves behind, inside the transaction that ends their tasks."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from trapline.archive import visits as archive
+from trapline.archive.visits import CrawlType, File, Redirect, Request, Visit
+from trapline.db.connection import Connection
+from trapline.errors import OUTCOMES, Category, ExitCode, VisitFailed
+from trapline.extract.version import EXTRACTOR_VERSION
+from trapline.frontier import canonical, urls
+from trapline.frontier.recrawl import History, Interval, Observed, due_at, observe
+from trapline.frontier.sql import candidates
+from trapline.frontier.urls import Place
+from trapline.model import AgentId, Document, UrlId
+from trapline.pipeline.steps import PageVisit
+from trapline.queue.agents import Agent
+from trapline.queue.finishing import Attempt, NewEvent, written
+from trapline.queue.retries import Verdict
+from trapline.store import blobs, pages
+from trapline.store.blobs import Blobs, Packed
+from trapline.store.pages import Change, Content, Recorded, Sighting
+
+_INTERVAL: Final = Interval()
+
+
+@dataclass(slots=True)
+class _Kept:
+    """One visit of the batch, with what is known of it so far."""
+
+    attempt: Attempt
+    visit: PageVisit
+    packed: Packed | None = None
+    visit_id: int = 0
+    recorded: Recorded | None = None
+
+
+@dataclass(slots=True)
+class Keeping:
+    """Stores visits; `keep` is the store hook of the worker."""
+
+    blobs: Blobs
+    agent: Agent | None = None
+
+    async def keep(self, conn: Connection, attempts: Sequence[Attempt]) -> None:
+        """Write visits, blobs, versions and candidates of attempts whose leases held."""
+        batch = [_Kept(a, a.value) for a in attempts if isinstance(a.value, PageVisit)]
+        for kept in batch:
+            if kept.visit.document is not None:
+                kept.packed = blobs.pack(kept.visit.fetched.body)
+        ids = await urls.intern(conn, {place for kept in batch for place in _places(kept)})
+        await self.blobs.put(conn, (kept.packed for kept in batch if kept.packed is not None))
+        await self._record_visits(conn, batch, ids)
+        await _record_pages(conn, batch, ids)
+        await _record_candidates(conn, batch, ids)
+        for kept in batch:
+            if kept.attempt.verdict is not Verdict.RETRY:
+                kept.attempt.result = written(_result(kept))
+                kept.attempt.events.append(_event(kept))
+
+    async def _record_visits(
+        self, conn: Connection, batch: Sequence[_Kept], ids: dict[Place, UrlId]
+    ) -> None:
+        visits = [
+            _visit(kept, ids, None if self.agent is None else self.agent.id) for kept in batch
+        ]
+        for kept, visit_id in zip(batch, await archive.record(conn, visits), strict=True):
+            kept.visit_id = visit_id
+
+
+def _places(kept: _Kept) -> Iterator[Place]:
+    """Every URL of a visit that gets a row."""
+    visit = kept.visit
+    organisation = visit.crawl.organisation_id
+    yield organisation, visit.task.url
+    yield organisation, visit.fetched.url
+    for request in visit.fetched.requests:
+        yield organisation, request.url
+    for redirect in visit.fetched.redirects:
+        yield organisation, redirect.from_url
+        yield organisation, redirect.to_url
+    for url in visit.discovered:
+        yield organisation, url
+    claimed = _canonical_of(visit)
+    if claimed is not None:
+        yield organisation, claimed
+
+
+def _canonical_of(visit: PageVisit) -> str | None:
+    """Where the page says that its canonical version is, if that is elsewhere."""
+    if visit.document is None or not visit.document.metadata.canonical:
+        return None
+    try:
+        url = canonical(visit.document.metadata.canonical, visit.fetched.url)
+    except VisitFailed:
+        return None
+    return None if url == visit.fetched.url else url
+
+
+def _visit(kept: _Kept, ids: dict[Place, UrlId], agent_id: AgentId | None) -> Visit:
+    visit, task = kept.visit, kept.attempt.task
+    fetched, organisation = visit.fetched, visit.crawl.organisation_id
+    code = kept.attempt.code or fetched.exit_code
+    return Visit(
+        organisation_id=organisation,
+        site_id=visit.site_id,
+        url_id=ids[organisation, visit.task.url],
+        crawl_type=CrawlType.PAGE if visit.before is None else CrawlType.RECRAWL,
+        started_at=visit.started_at,
+        took_ms=visit.took_ms,
+        exit_code=code,
+        message=None if code is ExitCode.CONTENT else kept.attempt.error or fetched.message,
+        agent_id=agent_id,
+        job_id=task.job_id,
+        task_id=task.id,
+        requests=[Request(ids[organisation, r.url], r) for r in fetched.requests],
+        redirects=[
+            Redirect(
+                ids[organisation, r.from_url],
+                ids[organisation, r.to_url],
+                r.source,
+                r.permanent,
+                r.request,
+            )
+            for r in fetched.redirects
+        ],
+        file=_file(kept, ids),
+    )
+
+
+def _file(kept: _Kept, ids: dict[Place, UrlId]) -> File | None:
+    visit, fetched = kept.visit, kept.visit.fetched
+    if fetched.exit_code is not ExitCode.CONTENT:
+        return None
+    organisation, claimed = visit.crawl.organisation_id, _canonical_of(visit)
+    return File(
+        url_id=ids[organisation, fetched.url],
+        size=len(fetched.body),
+        media_type=fetched.media_type or "application/octet-stream",
+        last_modified=fetched.last_modified,
+        canonical_url_id=None if claimed is None else ids[organisation, claimed],
+        sha256=None if kept.packed is None else kept.packed.sha256,
+    )
+
+
+async def _record_pages(conn: Connection, batch: Sequence[_Kept], ids: dict[Place, UrlId]) -> None:
+    seen = [kept for kept in batch if _was_seen(kept)]
+    sightings = [_sighting(kept, ids) for kept in seen]
+    for kept, recorded in zip(seen, await pages.record(conn, sightings), strict=True):
+        kept.recorded = recorded
+    await pages.gone(
+        conn,
+        [
+            (k.visit.site_id, ids[k.visit.crawl.organisation_id, k.visit.task.url], _ended(k))
+            for k in batch
+            if OUTCOMES[k.visit.fetched.exit_code].category is Category.GONE
+        ],
+    )
+
+
+def _was_seen(kept: _Kept) -> bool:
+    not_modified = kept.visit.fetched.exit_code is ExitCode.NOT_MODIFIED
+    return not_modified or kept.visit.document is not None
+
+
+def _sighting(kept: _Kept, ids: dict[Place, UrlId]) -> Sighting:
+    visit = kept.visit
+    organisation = visit.crawl.organisation_id
+    return Sighting(
+        organisation_id=organisation,
+        site_id=visit.site_id,
+        url_id=ids[organisation, visit.fetched.url],
+        visit_id=kept.visit_id,
+        job_id=kept.attempt.task.job_id,
+        seen_at=_ended(kept),
+        status=visit.fetched.status,
+        content=None if visit.document is None else _content(visit.document, kept.packed),
+    )
+
+
+def _content(document: Document, packed: Packed | None) -> Content:
+    metadata = document.metadata
+    return Content(
+        text=document.text.replace("\x00", ""),
+        markdown=document.markdown.replace("\x00", ""),
+        extractor_version=EXTRACTOR_VERSION,
+        title=metadata.title and metadata.title.replace("\x00", ""),
+        language=document.language,
+        page_type=document.page_type,
+        metadata=metadata,
+        links=[link.url for link in document.links],
+        warning=document.warning,
+        sha256=None if packed is None else packed.sha256,
+    )
+
+
+async def _record_candidates(
+    conn: Connection, batch: Sequence[_Kept], ids: dict[Place, UrlId]
+) -> None:
+    await _discover(conn, batch, ids)
+    once = {
+        (k.visit.site_id, ids[k.visit.crawl.organisation_id, k.visit.task.url]): k for k in batch
+    }
+    if not once:
+        return
+    learnt = [_learnt(kept) for kept in once.values()]
+    contentful = [_is_contentful(kept) for kept in once.values()]
+    await candidates.visit_candidates(
+        conn,
+        site_ids=[site_id for site_id, _ in once],
+        url_ids=[url_id for _, url_id in once],
+        organisation_ids=[k.visit.crawl.organisation_id for k in once.values()],
+        visited_ats=[_ended(k) for k in once.values()],
+        exit_codes=[k.visit.fetched.exit_code for k in once.values()],
+        contentful_ats=[
+            _ended(k) if content else None
+            for k, content in zip(once.values(), contentful, strict=True)
+        ],
+        etags=[_validator(k) for k in once.values()],
+        last_modifieds=[k.visit.fetched.last_modified for k in once.values()],
+        looks=[history.observed.looks for history, _ in learnt],
+        changes=[history.observed.changes for history, _ in learnt],
+        seconds=[history.observed.seconds for history, _ in learnt],
+        failures=[
+            0 if content else history.failures + 1
+            for (history, _), content in zip(learnt, contentful, strict=True)
+        ],
+        due_ats=[due for _, due in learnt],
+    )
+
+
+async def _discover(conn: Connection, batch: Sequence[_Kept], ids: dict[Place, UrlId]) -> None:
+    found = [
+        (kept.visit.site_id, ids[organisation, url], organisation)
+        for kept in batch
+        for organisation in (kept.visit.crawl.organisation_id,)
+        for url in kept.visit.discovered
+    ]
+    if found:
+        await candidates.discover_candidates(
+            conn,
+            site_ids=[site_id for site_id, _, _ in found],
+            url_ids=[url_id for _, url_id, _ in found],
+            organisation_ids=[organisation for _, _, organisation in found],
+        )
+
+
+def _learnt(kept: _Kept) -> tuple[History, datetime | None]:
+    """What is known of the page after this visit, and when it is due again."""
+    before, now = kept.visit.before, _ended(kept)
+    observed, failures = Observed(), 0
+    if before is not None:
+        observed = Observed(before.looks, before.changes, before.seconds)
+        failures = before.failures
+        if before.last_contentful_at is not None and _is_contentful(kept):
+            changed = kept.recorded is not None and kept.recorded.change is Change.CHANGED
+            elapsed = max(now - before.last_contentful_at, timedelta())
+            observed = observe(observed, changed=changed, elapsed=elapsed)
+    history = History(observed, failures, kept.visit.task.changes)
+    return history, due_at(kept.visit.fetched.exit_code, history, now=now, interval=_INTERVAL)
+
+
+def _is_contentful(kept: _Kept) -> bool:
+    return OUTCOMES[kept.visit.fetched.exit_code].category is Category.CONTENTFUL
+
+
+def _validator(kept: _Kept) -> str | None:
+    """The ETag to send next time: only one that came from the URL itself, not from a redirect."""
+    fetched = kept.visit.fetched
+    return fetched.etag if fetched.url == kept.visit.task.url else None
+
+
+def _ended(kept: _Kept) -> datetime:
+    return kept.visit.started_at + timedelta(milliseconds=kept.visit.took_ms)
+
+
+def _result(kept: _Kept) -> dict[str, object]:
+    recorded, fetched = kept.recorded, kept.visit.fetched
+    return {
+        "url": fetched.url,
+        "status": fetched.status,
+        "exit_code": int(kept.attempt.code or fetched.exit_code),
+        "visit_id": kept.visit_id,
+        "page_id": None if recorded is None else str(recorded.page_id),
+        "version_id": None if recorded is None else recorded.version_id,
+        "change": None if recorded is None else recorded.change,
+    }
+
+
+def _event(kept: _Kept) -> NewEvent:
+    return NewEvent("page", _result(kept) | {"error": kept.attempt.error})

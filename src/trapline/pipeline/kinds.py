@@ -1,0 +1,53 @@
+"""The kinds of tasks that a crawl is made of."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from trapline.queue.kinds import Handler, Kind, Kinds
+from trapline.queue.retries import RetryPolicy
+
+KICKOFF: Final = "kickoff"
+SITEMAP: Final = "kickoff_sitemap"
+PAGE: Final = "single_urls"
+
+
+class Kickoff(Struct, frozen=True):
+    """Begin a crawl: read robots.txt, queue the start page and the sitemaps."""
+
+    url: str
+
+
+class SitemapTask(Struct, frozen=True, omit_defaults=True):
+    """Read one sitemap; `guessed` ones need not be there."""
+
+    url: str
+    level: int = 0
+    guessed: bool = False
+
+
+class PageTask(Struct, frozen=True, omit_defaults=True):
+    """Visit one page. `depth` counts links from the start; `found_on` is the first page with it."""
+
+    url: str
+    depth: int = 0
+    found_on: str | None = None
+    modified: datetime | None = None
+    changes: str | None = None
+
+
+_PATIENT = RetryPolicy(max_attempts=4, first=timedelta(seconds=2))
+
+
+def crawl_kinds(
+    kickoff: Handler | None = None, sitemap: Handler | None = None, page: Handler | None = None
+) -> Kinds:
+    """Return the kinds, with their handlers where there is a worker to run them."""
+    return Kinds(
+        (
+            Kind(KICKOFF, Kickoff, kickoff, _PATIENT),
+            Kind(SITEMAP, SitemapTask, sitemap, _PATIENT, stored=True),
+            Kind(PAGE, PageTask, page, _PATIENT, stored=True),
+        )
+    )

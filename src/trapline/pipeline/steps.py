@@ -1,0 +1,348 @@
+"""The order of things for one task: decide, fetch, extract, spread. Storing is in `keeping`.
+
+Nothing here writes to the database. What a handler returns goes into the finishing transaction,
+where `keeping.keep` stores it together with the end of its task.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from trapline.db.pool import Database
+from trapline.errors import OUTCOMES, Category, ExitCode, VisitFailed
+from trapline.extract import extract
+from trapline.fetch import Fetcher
+from trapline.frontier import canonical
+from trapline.frontier.judge import Judgement
+from trapline.frontier.politeness import HostPace, PaceRules, gate_of, pace_after
+from trapline.frontier.priority import SEED_PRIORITY, link_priority, sitemap_priority
+from trapline.frontier.scope import Verdict as Scoped
+from trapline.frontier.sitemaps import (
+    MAX_INDEX_DEPTH,
+    EntryKind,
+    SitemapEntry,
+    SitemapReader,
+    likely_sitemaps,
+)
+from trapline.frontier.url import split_url, url_hash
+from trapline.model import (
+    APPROVED,
+    Approve,
+    Conditional,
+    Document,
+    Fetched,
+    FetchRequest,
+    Link,
+    SiteId,
+    Verdict,
+)
+from trapline.pipeline.crawls import Crawl, Crawls
+from trapline.pipeline.kinds import PAGE, SITEMAP, Kickoff, PageTask, SitemapTask
+from trapline.pipeline.robots import RobotsFiles, refusal
+from trapline.pipeline.sql import known
+from trapline.pipeline.sql.known import KnownPageRow
+from trapline.pipeline.submit import host_gate
+from trapline.queue import gates, tasks
+from trapline.queue.finishing import Finished
+from trapline.queue.gates import GateChange
+from trapline.queue.tasks import NewTask, Source, Task, Unique
+from trapline.settings import Settings
+
+_HTML: Final = ("text/html", "application/xhtml+xml")
+_MOST_HOSTS: Final = 10_000
+
+
+@dataclass(slots=True)
+class PageVisit:
+    """What a visit of a page came to, on its way to be stored."""
+
+    task: PageTask
+    crawl: Crawl
+    site_id: SiteId
+    fetched: Fetched
+    started_at: datetime
+    took_ms: int
+    before: KnownPageRow | None = None
+    document: Document | None = None
+    discovered: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Steps:
+    """The handlers, with what they need."""
+
+    database: Database
+    settings: Settings
+    fetcher: Fetcher
+    robots: RobotsFiles = field(init=False)
+    crawls: Crawls = field(init=False)
+    _paces: dict[str, HostPace] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.robots = RobotsFiles(self.database, self.fetcher)
+        self.crawls = Crawls(self.database, self.settings, self.robots)
+
+    async def kickoff(self, task: Task) -> Finished:
+        """Read robots.txt, then queue the start page and the sitemaps."""
+        payload: Kickoff = task.payload
+        crawl = await self.crawls.of(task.job_id)
+        options = crawl.options
+        origin = _origin(payload.url)
+        sitemaps: list[NewTask] = []
+        found = None if options.ignore_robots else await self.robots.of(origin)
+        if found is not None:
+            await self._keep_floor(crawl, payload.url)
+        if options.sitemap != "skip":
+            named = found.robots.sitemaps if found is not None else []
+            sitemaps = list(_sitemap_tasks(crawl, payload.url, named))
+        pages = [] if options.sitemap == "only" else [self._seed(crawl)]
+        return Finished({"sitemaps": len(sitemaps)}, children=[*pages, *sitemaps])
+
+    async def sitemap(self, task: Task) -> Finished:
+        """Read a sitemap and queue what it names."""
+        payload: SitemapTask = task.payload
+        crawl = await self.crawls.of(task.job_id)
+        fetched = await self.fetcher.fetch(
+            self._request(crawl, payload.url, self._approve(crawl, task, scoped=False))
+        )
+        if fetched.exit_code is not ExitCode.CONTENT:
+            if payload.guessed or OUTCOMES[fetched.exit_code].category is Category.GONE:
+                return Finished({"url": payload.url, "problem": fetched.message})
+            raise VisitFailed(fetched.exit_code, fetched.message, retry_after=fetched.retry_after)
+        reader = SitemapReader()
+        entries = [*reader.feed(fetched.body), *reader.close()]
+        children = list(_from_sitemap(crawl, payload, entries, datetime.now(UTC)))
+        result = {"url": payload.url, "entries": len(entries), "problems": reader.problems[:20]}
+        return Finished(result, children=children)
+
+    async def page(self, task: Task) -> Finished:
+        """Visit a page: decide, fetch, extract, and judge its links."""
+        payload: PageTask = task.payload
+        crawl = await self.crawls.of(task.job_id)
+        site_id = await self.crawls.site_of(crawl, _origin(payload.url))
+        before = await self._known(crawl, site_id, payload.url)
+        started, clock = datetime.now(UTC), time.perf_counter()
+        fetched = await self._fetch(crawl, task, before)
+        took_ms = round((time.perf_counter() - clock) * 1000)
+        visit = PageVisit(payload, crawl, site_id, fetched, started, took_ms, before)
+        error: VisitFailed | None = None
+        children: list[NewTask] = []
+        if fetched.exit_code is ExitCode.CONTENT:
+            try:
+                visit.document = await _extract(fetched)
+            except VisitFailed as failed:
+                error = failed
+            else:
+                children = self._spread(crawl, visit, visit.document.links)
+        elif fetched.exit_code is ExitCode.NOT_MODIFIED:
+            children = self._spread(crawl, visit, await self._links_before(before))
+        elif OUTCOMES[fetched.exit_code].category is not Category.CONTENTFUL:
+            error = VisitFailed(
+                fetched.exit_code, _detail(fetched), retry_after=fetched.retry_after
+            )
+        return Finished(
+            visit, children=children, gate=self._pace(crawl, payload.url, fetched), error=error
+        )
+
+    # Decide
+
+    async def _known(self, crawl: Crawl, site_id: SiteId, url: str) -> KnownPageRow | None:
+        async with self.database.system_tx() as conn:
+            return await known.known_page(
+                conn,
+                organisation_id=crawl.organisation_id,
+                hash=url_hash(url),
+                site_id=site_id,
+            )
+
+    def _approve(self, crawl: Crawl, task: Task, *, scoped: bool = True) -> Approve:
+        """Make the hook that fetch asks before every request: for hops scope and duplicates, robots."""
+
+        async def approve(url: str) -> Verdict:
+            if scoped and url != task.payload.url:
+                verdict = await self._approve_hop(crawl, task, url)
+                if verdict.refusal is not None:
+                    return verdict
+            if crawl.options.ignore_robots:
+                return Verdict(robots_approved=False)
+            found = await self.robots.of(_origin(url))
+            return refusal(found, found.access(crawl.robots_agent), url)
+
+        return approve
+
+    async def _approve_hop(self, crawl: Crawl, task: Task, url: str) -> Verdict:
+        """Let a redirect lead to pages of the job alone, and to none that another task has."""
+        place = crawl.scope.verdict(url)
+        if place not in (Scoped.IN_SCOPE, Scoped.TOO_DEEP):
+            return Verdict(ExitCode.OUT_OF_SCOPE, place.sentence)
+        async with self.database.system_tx() as conn:
+            taken = await tasks.take_key(conn, task, Unique(crawl.key(url)))
+        return APPROVED if taken else Verdict(ExitCode.DUPLICATE_REDIRECT)
+
+    # Fetch
+
+    async def _fetch(self, crawl: Crawl, task: Task, before: KnownPageRow | None) -> Fetched:
+        conditional = None
+        if before is not None and before.version_id is not None and not crawl.options.force:
+            conditional = Conditional(
+                url=task.payload.url, etag=before.last_etag, last_modified=before.last_modified
+            )
+        approve = self._approve(crawl, task)
+        return await self.fetcher.fetch(
+            self._request(crawl, task.payload.url, approve, conditional)
+        )
+
+    def _request(
+        self, crawl: Crawl, url: str, approve: Approve, conditional: Conditional | None = None
+    ) -> FetchRequest:
+        options = crawl.options
+        return FetchRequest(
+            url=url,
+            approve=approve,
+            headers=options.headers,
+            conditional=conditional,
+            cookies=crawl.cookies,
+            mobile=options.mobile,
+            language=options.language,
+            proxy=options.proxy,
+            verify_tls=options.verify_tls,
+        )
+
+    # Spread
+
+    def _seed(self, crawl: Crawl) -> NewTask:
+        url = crawl.options.url
+        return _page_task(crawl, PageTask(url=url), crawl.key(url), SEED_PRIORITY, Source.SUBMITTED)
+
+    async def _links_before(self, before: KnownPageRow | None) -> Sequence[Link]:
+        """Return the links of a page that has not changed, from the version that is kept."""
+        if before is None or before.version_id is None:
+            return ()
+        async with self.database.system_tx() as conn:
+            urls = await known.links_of(conn, version_id=before.version_id)
+        return [Link(url) for url in urls or ()]
+
+    def _spread(self, crawl: Crawl, visit: PageVisit, links: Sequence[Link]) -> list[NewTask]:
+        depth, now = visit.task.depth + 1, datetime.now(UTC)
+        page = visit.fetched.url
+        children = []
+        for link in links:
+            nofollow = "nofollow" in link.rel
+            shown = crawl.scope.link_verdict(nofollow=nofollow, hidden=link.hidden)
+            if shown is not Scoped.IN_SCOPE:
+                continue
+            judged = crawl.judge.judge(link.url, page, depth, now)
+            if judged is None or judged.refusal is not None:
+                continue
+            visit.discovered.append(judged.url)
+            child = PageTask(url=judged.url, depth=depth, found_on=page)
+            priority = link_priority(depth, link.region)
+            children.append(_page_task(crawl, child, judged.key, priority, Source.FOUND))
+        return children
+
+    # Politeness
+
+    async def _keep_floor(self, crawl: Crawl, url: str) -> None:
+        """Make robots' Crawl-delay the floor of the host's gate, which no job goes below."""
+        found = await self.robots.of(_origin(url))
+        delay = found.access(crawl.robots_agent).crawl_delay
+        if delay:
+            gate = host_gate(crawl.options, url)
+            async with self.database.system_tx() as conn:
+                await gates.set_gate(conn, gate.name, floor=timedelta(seconds=delay), bound=1)
+
+    def _pace(self, crawl: Crawl, url: str, fetched: Fetched) -> GateChange | None:
+        """Return what the visit taught of the host: its next gap, and how long to leave it alone."""
+        host = split_url(url).host
+        before = self._paces.get(host, HostPace())
+        seconds = fetched.requests[-1].total_ms / 1000 if fetched.requests else None
+        pace = pace_after(
+            before,
+            fetched.exit_code,
+            response_seconds=seconds,
+            retry_after=fetched.retry_after,
+            now=datetime.now(UTC),
+        )
+        if len(self._paces) >= _MOST_HOSTS:
+            self._paces.clear()
+        self._paces[host] = pace
+        gap = gate_of(pace, PaceRules(max_in_flight=crawl.options.max_concurrency)).gap
+        return GateChange(timedelta(seconds=gap), pace.pressure, pace.quiet_until)
+
+
+def _page_task(crawl: Crawl, page: PageTask, key: str, priority: int, source: Source) -> NewTask:
+    return NewTask(
+        PAGE,
+        page,
+        gate=host_gate(crawl.options, page.url),
+        priority=priority,
+        unique=Unique(key),
+        source=source,
+    )
+
+
+def _sitemap_tasks(crawl: Crawl, url: str, named: Sequence[str]) -> Iterator[NewTask]:
+    """Name the sitemaps of robots.txt; where it has none, the usual places."""
+    listed = [canonical(sitemap, url) for sitemap in named] or likely_sitemaps(url)
+    for sitemap in dict.fromkeys(listed):
+        payload = SitemapTask(url=sitemap, guessed=not named)
+        yield NewTask(
+            SITEMAP,
+            payload,
+            gate=host_gate(crawl.options, sitemap),
+            unique=Unique(f"sitemap {sitemap}"),
+            counted=False,
+        )
+
+
+def _from_sitemap(
+    crawl: Crawl, sitemap: SitemapTask, entries: Sequence[SitemapEntry], now: datetime
+) -> Iterator[NewTask]:
+    for entry in entries:
+        if entry.kind is EntryKind.SITEMAP:
+            if sitemap.level < MAX_INDEX_DEPTH:
+                yield _nested(crawl, sitemap, entry)
+            continue
+        judged = _judged(crawl, entry.url, sitemap.url, now)
+        if judged is not None:
+            page = PageTask(judged.url, 1, sitemap.url, entry.modified, entry.changes)
+            priority = sitemap_priority(entry.priority)
+            yield _page_task(crawl, page, judged.key, priority, Source.SITEMAP)
+
+
+def _judged(crawl: Crawl, url: str, base: str, now: datetime) -> Judgement | None:
+    judged = crawl.judge.judge(url, base, 1, now)
+    return None if judged is None or judged.refusal is not None else judged
+
+
+def _nested(crawl: Crawl, sitemap: SitemapTask, entry: SitemapEntry) -> NewTask:
+    url = canonical(entry.url, sitemap.url)
+    return NewTask(
+        SITEMAP,
+        SitemapTask(url=url, level=sitemap.level + 1),
+        gate=host_gate(crawl.options, url),
+        unique=Unique(f"sitemap {url}"),
+        counted=False,
+    )
+
+
+async def _extract(fetched: Fetched) -> Document:
+    """Extract HTML here and now; other files go through a library that may take its time."""
+    content_type = fetched.content_type or fetched.media_type
+    if fetched.media_type in _HTML:
+        return extract(fetched.body, content_type, fetched.url)
+    return await asyncio.to_thread(extract, fetched.body, content_type, fetched.url)
+
+
+def _detail(fetched: Fetched) -> str | None:
+    """What the exit code's own sentence does not say."""
+    sentence = OUTCOMES[fetched.exit_code].sentence
+    return None if fetched.message == sentence else fetched.message
+
+
+def _origin(url: str) -> str:
+    parts = split_url(url)
+    return f"{parts.scheme}://{parts.host}"

@@ -1,0 +1,112 @@
+"""Dead letters: failed tasks until someone retries or resolves them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from trapline.db.connection import Connection
+from trapline.errors import ExitCode, NotFound
+from trapline.model import JobId, OrganisationId, TaskId
+from trapline.queue import jobs
+from trapline.queue.gates import Gate
+from trapline.queue.jobs import NewJob
+from trapline.queue.kinds import Kinds
+from trapline.queue.sql import deadletters as queries
+from trapline.queue.sql.deadletters import DeadLetterRow, ResolveDeadLettersRow
+from trapline.queue.tasks import NewTask, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which dead letters: all of an organisation's when nothing is said."""
+
+    tasks: Sequence[TaskId] | None = None
+    job_id: JobId | None = None
+    kind: str | None = None
+    code: ExitCode | None = None
+
+
+async def list_open(
+    conn: Connection, organisation_id: OrganisationId, chosen: Filter, *, most: int = 100
+) -> list[DeadLetterRow]:
+    return await queries.list_dead_letters(
+        conn,
+        organisation_id=organisation_id,
+        job_id=chosen.job_id,
+        kind=chosen.kind,
+        code=chosen.code,
+        most=most,
+    )
+
+
+async def resolve(
+    conn: Connection, organisation_id: OrganisationId, chosen: Filter, *, by: str | None
+) -> int:
+    """Mark dead letters as dealt with; return how many."""
+    return len(await _close(conn, organisation_id, chosen, by=by, resolution="resolved"))
+
+
+async def retry(  # noqa: PLR0913 (what, whose, by whom, when)
+    conn: Connection,
+    kinds: Kinds,
+    organisation_id: OrganisationId,
+    chosen: Filter,
+    *,
+    by: str | None,
+    now: datetime,
+) -> JobId:
+    """Run dead letters again, in a new job: theirs have ended, and accept no more tasks."""
+    job_id = jobs.new_id()
+    letters = await _close(
+        conn, organisation_id, chosen, by=by, resolution="retried", retried_in=job_id
+    )
+    if not letters:
+        raise NotFound("There is no such dead letter.")
+    origins = {letter.job_id for letter in letters}
+    origin = await jobs.get(conn, origins.pop()) if len(origins) == 1 else None
+    job = NewJob(
+        origin.kind if origin else "retry",
+        organisation_id,
+        id=job_id,
+        retry_of=origin.id if origin else None,
+        retry_count=origin.retry_count + 1 if origin else 0,
+        options=origin.options if origin else {},
+        zero_data_retention=origin.zero_data_retention if origin else False,
+    )
+    await jobs.submit(conn, kinds, job, [_again(letter) for letter in letters], now=now)
+    return job_id
+
+
+def _again(letter: ResolveDeadLettersRow) -> NewTask:
+    return NewTask(
+        letter.kind,
+        letter.payload,
+        gate=None if letter.gate is None else Gate(letter.gate),
+        priority=letter.priority,
+        max_attempts=letter.max_attempts,
+        timeout=letter.timeout,
+        counted=letter.counted,
+        source=Source(letter.source),
+    )
+
+
+async def _close(  # noqa: PLR0913 (what, whose, by whom, how)
+    conn: Connection,
+    organisation_id: OrganisationId,
+    chosen: Filter,
+    *,
+    by: str | None,
+    resolution: str,
+    retried_in: JobId | None = None,
+) -> list[ResolveDeadLettersRow]:
+    return await queries.resolve_dead_letters(
+        conn,
+        organisation_id=organisation_id,
+        tasks=chosen.tasks,
+        job_id=chosen.job_id,
+        kind=chosen.kind,
+        code=chosen.code,
+        by_whom=by,
+        resolution=resolution,
+        retried_in=retried_in,
+    )

@@ -1,0 +1,64 @@
+"""Gates: where tasks are paced, across all processes and machines."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from trapline.db.connection import Connection
+from trapline.errors import InvalidInput
+from trapline.queue.sql import gates as queries
+from trapline.queue.sql.gates import GateRow
+
+LONGEST_NAME = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A gate by name. Gap and bound are where a new gate starts; `lane_…` is this job's own wish."""
+
+    name: str
+    gap: timedelta | None = None
+    bound: int | None = None
+    lane_gap: timedelta | None = None
+    lane_bound: int | None = None
+
+    def row(
+        self,
+    ) -> tuple[str | None, timedelta | None, int | None, timedelta | None, int | None]:
+        return (self.name, self.gap, self.bound, self.lane_gap, self.lane_bound)
+
+
+@dataclass(frozen=True, slots=True)
+class GateChange:
+    """What an attempt taught about its gate: written in the finishing transaction."""
+
+    gap: timedelta | None = None
+    pressure: int | None = None
+    not_before: datetime | None = None
+
+
+async def set_gate(
+    conn: Connection,
+    name: str,
+    *,
+    gap: timedelta = timedelta(),
+    floor: timedelta = timedelta(),
+    bound: int | None = None,
+) -> GateRow:
+    """Make or change a gate. Workers follow within two seconds."""
+    check(Gate(name, gap, bound))
+    row = await queries.set_gate(conn, name=name, gap=gap, floor=floor, bound=bound)
+    if row is None:
+        raise InvalidInput(f"The gate {name!r} cannot be set.")
+    return row
+
+
+def check(gate: Gate) -> None:
+    """Refuse a gate that could never let anything through, or that has no name."""
+    if not 0 < len(gate.name) <= LONGEST_NAME:
+        raise InvalidInput(f"A gate's name has 1 to {LONGEST_NAME} characters.")
+    for gap in (gate.gap, gate.lane_gap):
+        if gap is not None and gap < timedelta():
+            raise InvalidInput("A gate's gap cannot be negative.")
+    for bound in (gate.bound, gate.lane_bound):
+        if bound is not None and bound < 1:
+            raise InvalidInput("A gate lets at least one task through: its bound is 1 or more.")

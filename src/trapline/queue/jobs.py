@@ -1,0 +1,277 @@
+"""Jobs: what someone asked for once, with its counters, its limit and its end."""
+
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal
+from uuid import UUID
+
+from trapline.db.connection import Connection
+from trapline.errors import Conflict, InvalidInput, NotFound
+from trapline.model import JobId, MemberId, OrganisationId, TraceId
+from trapline.queue import tasks
+from trapline.queue.gates import Gate
+from trapline.queue.kinds import Kinds
+from trapline.queue.sql import jobs as queries
+from trapline.queue.sql.jobs import JobRow
+from trapline.queue.tasks import Added, NewTask, Place
+
+Status = Literal["pending", "running", "paused", "completed", "failed", "cancelled"]
+ENDED = frozenset({"completed", "failed", "cancelled"})
+TTL = timedelta(hours=24)
+
+# One more worker for every so many tasks in flight, and five without a limit.
+_TASKS_PER_WORKER = 10
+_WORKERS_WITHOUT_LIMIT = 5
+
+
+def new_id() -> JobId:
+    """Return a UUIDv7: jobs made one after the other lie side by side in every index."""
+    stamp = time.time_ns() // 1_000_000
+    value = (stamp & ((1 << 48) - 1)) << 80 | 0x7 << 76
+    value |= secrets.randbits(12) << 64 | 0b10 << 62 | secrets.randbits(62)
+    return JobId(UUID(int=value))
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to be created. `limit` is the most tasks that count; None means no limit."""
+
+    kind: str
+    organisation_id: OrganisationId
+    id: JobId = field(default_factory=new_id)
+    member_id: MemberId | None = None
+    priority: int = 0
+    limit: int | None = None
+    max_active: int | None = None
+    required_workers: int | None = None
+    parent_id: JobId | None = None
+    retry_of: JobId | None = None
+    retry_count: int = 0
+    max_retries: int = 3
+    options: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    trace_id: TraceId | None = None
+    zero_data_retention: bool = False
+    standing: bool = False
+    scheduled_at: datetime | None = None
+    ttl: timedelta = TTL
+    failed_ttl: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job is. Skipped tasks are progress too."""
+
+    total: int
+    queued: int
+    active: int
+    completed: int
+    failed: int
+    skipped: int
+    cancelled: int
+    found: int
+    from_sitemap: int
+    percent: float
+
+
+async def create(conn: Connection, job: NewJob) -> JobRow:
+    """Write a job without tasks yet."""
+    await _check(conn, job)
+    row = await queries.create_job(
+        conn,
+        id=job.id,
+        organisation_id=job.organisation_id,
+        member_id=job.member_id,
+        kind=job.kind,
+        standing=job.standing,
+        priority=job.priority,
+        parent_id=job.parent_id,
+        retry_of=job.retry_of,
+        retry_count=job.retry_count,
+        max_retries=job.max_retries,
+        options=dict(job.options),
+        variables=dict(job.variables),
+        metadata=dict(job.metadata),
+        trace_id=job.trace_id,
+        zero_data_retention=job.zero_data_retention,
+        task_limit=job.limit,
+        max_active=job.max_active,
+        required_workers=job.required_workers or required_workers(job.max_active),
+        scheduled_at=job.scheduled_at,
+        ttl=job.ttl,
+        failed_ttl=job.failed_ttl,
+    )
+    if row is None:
+        raise Conflict(f"There already is a job {job.id}.")
+    return row
+
+
+async def submit(
+    conn: Connection, kinds: Kinds, job: NewJob, new: Iterable[NewTask], *, now: datetime
+) -> list[Added]:
+    """Create a job with its first tasks. One that has nothing to do is complete at once."""
+    await create(conn, job)
+    first = [_at(task, job.scheduled_at) for task in new]
+    added = await tasks.enqueue(conn, kinds, job.id, job.organisation_id, first, now=now)
+    if not any(answer.place is Place.QUEUED for answer in added):
+        await queries.end_if_empty(conn, job_id=job.id)
+    return added
+
+
+def _at(task: NewTask, scheduled_at: datetime | None) -> NewTask:
+    if scheduled_at is None or task.run_at is not None:
+        return task
+    values = {name: getattr(task, name) for name in NewTask.__dataclass_fields__}
+    return NewTask(**values | {"run_at": scheduled_at})
+
+
+async def standing(conn: Connection, organisation_id: OrganisationId, kind: str) -> JobId:
+    """Return the job of this kind that never ends, made on first use."""
+    found = await queries.standing_job(conn, organisation_id=organisation_id, kind=kind)
+    if found is not None:
+        return found
+    try:
+        return (await create(conn, NewJob(kind, organisation_id, standing=True))).id
+    except Conflict:
+        found = await queries.standing_job(conn, organisation_id=organisation_id, kind=kind)
+        if found is None:
+            raise
+        return found
+
+
+async def get(conn: Connection, job_id: JobId) -> JobRow:
+    """Return a job; one that expired is not found."""
+    row = await queries.get_job(conn, job_id=job_id)
+    if row is None:
+        raise NotFound(f"There is no job {job_id}; jobs are forgotten some time after their end.")
+    return row
+
+
+async def progress(conn: Connection, job: JobRow) -> Progress:
+    """Return the counters that a status call shows."""
+    active = await queries.active_tasks(conn, job_id=job.id) if job.status not in ENDED else 0
+    active = min(active, job.remaining)
+    ended = job.total - job.remaining
+    return Progress(
+        total=job.total,
+        queued=job.remaining - active,
+        active=active,
+        completed=job.completed,
+        failed=job.failed,
+        skipped=job.skipped,
+        cancelled=job.cancelled,
+        found=job.found,
+        from_sitemap=job.from_sitemap,
+        percent=100.0 if job.status in ENDED else round(100 * ended / max(job.total, 1), 1),
+    )
+
+
+async def cancel(
+    conn: Connection, job_id: JobId, *, by: str | None = None, reason: str | None = None
+) -> None:
+    """End a job now: queued tasks at once, running ones within seconds."""
+    if not await queries.cancel_job(conn, job_id=job_id, by_whom=by, reason=reason):
+        raise Conflict(f"The job is {(await get(conn, job_id)).status} already.")
+
+
+async def pause(conn: Connection, job_id: JobId, *, by: str | None = None) -> None:
+    """Let no more tasks start; those that run finish."""
+    if not await queries.pause_job(conn, job_id=job_id, by_whom=by):
+        raise Conflict(f"The job is {(await get(conn, job_id)).status}, so it cannot be paused.")
+
+
+async def resume(conn: Connection, job_id: JobId, *, by: str | None = None) -> None:
+    if not await queries.resume_job(conn, job_id=job_id, by_whom=by):
+        raise Conflict(f"The job is {(await get(conn, job_id)).status}, not paused.")
+
+
+async def append(
+    conn: Connection, kinds: Kinds, job_id: JobId, new: Iterable[NewTask], *, now: datetime
+) -> list[Added]:
+    """Add tasks to a job that may have ended; then its next round begins."""
+    job = await get(conn, job_id)
+    if job.status == "cancelled":
+        raise Conflict("The job was cancelled: it accepts no more tasks.")
+    if job.status in ENDED:
+        await queries.reopen_job(conn, job_id=job_id)
+    added = await tasks.enqueue(conn, kinds, job_id, job.organisation_id, new, now=now)
+    if not any(answer.place is Place.QUEUED for answer in added):
+        await queries.end_if_empty(conn, job_id=job_id)
+    return added
+
+
+async def retry(conn: Connection, kinds: Kinds, job_id: JobId, *, now: datetime) -> JobId:
+    """Run a job's failed tasks again, in a new job that names the old one."""
+    old = await get(conn, job_id)
+    if old.status not in ENDED:
+        raise Conflict(f"The job is {old.status}: only an ended one can be retried.")
+    if old.retry_count >= old.max_retries:
+        raise Conflict(f"The job was retried {old.retry_count} times, which is its maximum.")
+    failed = await queries.failed_tasks(conn, job_id=job_id)
+    if not failed:
+        raise Conflict("The job has no failed task.")
+    again = NewJob(
+        old.kind,
+        old.organisation_id,
+        priority=old.priority,
+        max_active=old.max_active,
+        retry_of=old.id,
+        retry_count=old.retry_count + 1,
+        max_retries=old.max_retries,
+        options=old.options,
+        variables=old.variables,
+        metadata=old.metadata,
+        zero_data_retention=old.zero_data_retention,
+        ttl=old.ttl,
+        failed_ttl=old.failed_ttl,
+    )
+    await submit(
+        conn,
+        kinds,
+        again,
+        [
+            NewTask(
+                row.kind,
+                row.payload,
+                gate=None if row.gate is None else Gate(row.gate),
+                priority=row.priority,
+                max_attempts=row.max_attempts,
+                timeout=row.timeout,
+            )
+            for row in failed
+        ],
+        now=now,
+    )
+    return again.id
+
+
+def required_workers(max_active: int | None) -> int:
+    """Return how many workers a job of this concurrency asks for."""
+    if max_active is None:
+        return _WORKERS_WITHOUT_LIMIT
+    return max(1, -(-max_active // _TASKS_PER_WORKER))
+
+
+async def _check(conn: Connection, job: NewJob) -> None:
+    if not job.kind:
+        raise InvalidInput("A job needs a kind.")
+    if job.limit is not None and job.limit < 0:
+        raise InvalidInput("A limit cannot be negative.")
+    if job.max_active is not None and job.max_active < 1:
+        raise InvalidInput("A job runs at least one task at a time.")
+    if job.max_retries < 0:
+        raise InvalidInput("A job's retries cannot be negative.")
+    if job.ttl <= timedelta():
+        raise InvalidInput("A job's time to live must be longer than nothing.")
+    if job.parent_id is not None:
+        if job.parent_id == job.id:
+            raise InvalidInput("A job cannot be its own parent.")
+        above = await queries.ancestors(conn, job_id=job.parent_id)
+        if not above:
+            raise NotFound(f"There is no job {job.parent_id} to be the parent.")
+        if job.id in above:
+            raise InvalidInput("A job cannot be above its own parent.")

@@ -1,0 +1,219 @@
+"""Lanes as a worker remembers them, and the fair choice between them.
+
+Everything here is a hint: the database decides what a claim gets. Organisations take turns; within
+one, the lane that has waited longest comes first, where one step of priority is worth one second
+of waiting. So a worse priority is served later, but always served.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Final
+
+from trapline.model import JobId, OrganisationId
+from trapline.queue.sql.claiming import ServedLanesRow
+
+START: Final = (-(2**15), 0)
+"""Before every position in a lane."""
+
+SECONDS_PER_PRIORITY: Final = 1.0
+QUANTUM: Final = 8
+RESCAN_EVERY: Final = 1.5
+# A rescan walks over rows that died under a long-held snapshot; it may cost at most this share.
+RESCAN_SHARE: Final = 0.02
+EMPTY_PAUSE: Final = 1.0
+
+
+@dataclass(slots=True)
+class Lane:
+    """One job's line at one gate, with where this worker stopped in it."""
+
+    id: int
+    organisation_id: OrganisationId
+    job_id: JobId
+    gate_id: int
+    priority: int
+    limited: bool
+    pending: bool
+    zero_data_retention: bool
+    after: tuple[int, int] = START
+    rescan_at: float = 0.0
+    # In a heap, either to be served or parked; False while a claim looks at it.
+    listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Why a claim got nothing more of a lane, and until when."""
+
+    by: str
+    until: float
+
+
+# What another task's end can change; a gap only ends with time.
+_FREED: Final = frozenset({"gate", "job", "organisation", "busy"})
+_EMPTY: Final = "empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """How many tasks a claim asks of a lane."""
+
+    lane: Lane
+    take: int
+    after: tuple[int, int]
+
+    def row(self) -> tuple[int | None, int | None, int | None, int | None, bool | None]:
+        return (self.lane.id, self.take, *self.after, self.lane.limited)
+
+
+class Lanes:
+    """The lanes that this worker may serve."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[int, Lane] = {}
+        self._due: dict[OrganisationId, list[tuple[float, int]]] = {}
+        self._turns: deque[OrganisationId] = deque()
+        self._parked: list[tuple[float, int, str]] = []
+        self._rescan_every = RESCAN_EVERY
+
+    def __len__(self) -> int:
+        return len(self._lanes)
+
+    def get(self, lane_id: int) -> Lane | None:
+        return self._lanes.get(lane_id)
+
+    def refresh(self, rows: Iterable[ServedLanesRow], now: float) -> None:
+        """Take over what the database says: new lanes come, others go, flags change."""
+        served: dict[int, Lane] = {}
+        for row in rows:
+            lane = self._lanes.get(row.id)
+            if lane is None:
+                lane = Lane(
+                    row.id,
+                    row.organisation_id,
+                    row.job_id,
+                    row.gate_id,
+                    row.priority,
+                    row.limited,
+                    row.pending,
+                    row.zero_data_retention,
+                )
+                served[row.id] = lane
+                self._list(lane, now)
+            else:
+                lane.limited, lane.pending = row.limited, row.pending
+                served[row.id] = lane
+        self._lanes = served
+
+    def pick(self, room: int, now: float) -> list[Want]:
+        """Choose lanes and how much to ask of each, fairly, for so many tasks in all."""
+        self._unpark(now)
+        wants: list[Want] = []
+        # Each organisation's part of the room, however many lanes it has to spread it over.
+        share = room // max(1, len(self._due))
+        takes = {owner: max(QUANTUM, share // max(1, len(due))) for owner, due in self._due.items()}
+        while room > 0 and self._turns:
+            organisation_id = self._turns[0]
+            self._turns.rotate(-1)
+            due = self._due[organisation_id]
+            if not due:
+                self._turns.remove(organisation_id)
+                del self._due[organisation_id]
+                continue
+            lane = self._lanes.get(heappop(due)[1])
+            if lane is not None:
+                wants.append(self._want(lane, min(room, takes[organisation_id]), now))
+                room -= wants[-1].take
+        return wants
+
+    def _want(self, lane: Lane, take: int, now: float) -> Want:
+        lane.listed = False
+        after = lane.after
+        if now >= lane.rescan_at:
+            after, lane.rescan_at = START, now + self._rescan_every
+        return Want(lane, take, after)
+
+    def answered(
+        self, want: Want, got: Sequence[tuple[int, int]], blocked: Blocked | None, now: float
+    ) -> None:
+        """Learn from a claim: the positions it got, and what blocks the lane now."""
+        lane = want.lane
+        if got:
+            last = max(got)
+            lane.pending = False
+            # A rescan that found an older task says nothing about those that we skipped.
+            lane.after = last if want.after != START else max(last, lane.after)
+        if blocked is not None:
+            self._park(lane, blocked.until, blocked.by)
+        elif len(got) < want.take and want.after == START:
+            self._park(lane, now + EMPTY_PAUSE, _EMPTY)
+        else:
+            if len(got) < want.take:
+                lane.rescan_at = now
+            self._list(lane, now)
+
+    def cost(self, wants: Iterable[Want], seconds: float) -> None:
+        """Rescan less often when it is dear."""
+        if any(want.after == START for want in wants):
+            self._rescan_every = min(60.0, max(RESCAN_EVERY, seconds / RESCAN_SHARE))
+
+    def give_back(self, wants: Iterable[Want], now: float) -> None:
+        """A claim failed: nothing is known of what it would have got."""
+        for want in wants:
+            want.lane.rescan_at = now
+            self._list(want.lane, now)
+
+    def wake(self, now: float) -> None:
+        """Someone says that there is work: look at the lanes that seemed empty."""
+        parked, self._parked = self._parked, []
+        for until, lane_id, why in parked:
+            lane = self._lanes.get(lane_id)
+            if lane is None:
+                continue
+            lane.listed = False
+            if why == _EMPTY:
+                # Where it was left is where new tasks come; the rest is the rescan's.
+                self._list(lane, now)
+            else:
+                self._park(lane, until, why)
+
+    def free(self, job_ids: Iterable[JobId], gate_ids: Iterable[int], now: float) -> None:
+        """Tasks ended: lanes that a full gate or job blocked may go on."""
+        jobs, gates = set(job_ids), set(gate_ids)
+        if not self._parked:
+            return
+        parked, self._parked = self._parked, []
+        for until, lane_id, why in parked:
+            lane = self._lanes.get(lane_id)
+            if lane is None:
+                continue
+            lane.listed = False
+            freed = why in _FREED and (lane.job_id in jobs or lane.gate_id in gates)
+            self._park(lane, min(until, now) if freed else until, why)
+
+    def next_at(self) -> float | None:
+        """Return when a parked lane is worth another look; None when there is none."""
+        return self._parked[0][0] if self._parked else None
+
+    def _list(self, lane: Lane, now: float) -> None:
+        if lane.listed:
+            return
+        lane.listed = True
+        due = self._due.get(lane.organisation_id)
+        if due is None:
+            due = self._due[lane.organisation_id] = []
+            self._turns.append(lane.organisation_id)
+        heappush(due, (now + lane.priority * SECONDS_PER_PRIORITY, lane.id))
+
+    def _park(self, lane: Lane, until: float, why: str) -> None:
+        lane.listed = True
+        heappush(self._parked, (until, lane.id, why))
+
+    def _unpark(self, now: float) -> None:
+        while self._parked and self._parked[0][0] <= now:
+            lane = self._lanes.get(heappop(self._parked)[1])
+            if lane is not None:
+                lane.listed = False
+                self._list(lane, now)

@@ -1,0 +1,95 @@
+"""The maintenance loop: whoever holds the advisory lock runs all duties, each on its own clock."""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Final
+
+import asyncpg
+
+from trapline.db.connection import LOST, OwnConnection
+from trapline.db.pool import Database
+from trapline.errors import DatabaseUnavailable, TraplineError
+from trapline.logs import get_logger
+from trapline.queue.maintenance import (
+    deadlines,
+    expiry,
+    folding,
+    lanes,
+    partitions,
+    reindex,
+    retention,
+    stale,
+)
+from trapline.queue.maintenance.duty import Duty
+from trapline.queue.sql import maintenance as queries
+from trapline.settings import Settings
+
+log = get_logger(__name__)
+
+LOCK: Final = 0x71_6D_61_69_6E_74  # "qmaint"
+_TRY_AGAIN: Final = 3.0
+
+
+def all_duties(settings: Settings) -> list[Duty]:
+    modules = (stale, deadlines, lanes, expiry, retention, partitions, folding, reindex)
+    return [duty for module in modules for duty in module.duties(settings)]
+
+
+async def run(database: Database, duties: Iterable[Duty] | None = None) -> None:
+    """Be ready to maintain for ever; do so while this process holds the lock."""
+    chosen = all_duties(database.settings) if duties is None else list(duties)
+    while True:
+        try:
+            await _lead(database, chosen)
+        except (*LOST, DatabaseUnavailable) as error:
+            log.warning("maintenance waits for PostgreSQL", error=str(error))
+        await asyncio.sleep(_TRY_AGAIN)
+
+
+async def _lead(database: Database, duties: list[Duty]) -> None:
+    conn = await database.dedicated()
+    try:
+        if not await conn.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):
+            return
+        log.info("maintenance begins")
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_repeat(database, duty), name=duty.name) for duty in duties]
+            await _until_lost(conn)
+            for task in tasks:
+                task.cancel()
+    finally:
+        await conn.close()
+
+
+async def _until_lost(conn: OwnConnection) -> None:
+    """Return when the lock went with its connection."""
+    lost = asyncio.Event()
+    conn.add_termination_listener(lambda _: lost.set())
+    if not conn.is_closed():
+        await lost.wait()
+
+
+async def _repeat(database: Database, duty: Duty) -> None:
+    while True:
+        await perform(database, duty)
+        await asyncio.sleep(duty.every.total_seconds())
+
+
+async def perform(database: Database, duty: Duty) -> int:
+    """Do a duty once, within its time; what goes wrong stays its own."""
+    began, did, failure = time.monotonic(), 0, None
+    try:
+        async with asyncio.timeout(duty.longest.total_seconds()):
+            did = await duty.work(database)
+    except (*LOST, TraplineError, asyncpg.PostgresError, TimeoutError) as error:
+        failure = repr(error)
+        log.exception("a duty failed", duty=duty.name)
+    took = timedelta(seconds=time.monotonic() - began)
+    try:
+        async with database.system_tx() as conn:
+            await queries.note_duty(conn, name=duty.name, took=took, did=did, error=failure)
+    except (*LOST, DatabaseUnavailable) as error:
+        log.warning("a duty was not noted", duty=duty.name, error=str(error))
+    return did

@@ -1,0 +1,30 @@
+"""Indexes of the churning tables are rebuilt when they are mostly air, without blocking anyone."""
+
+from datetime import timedelta
+from typing import Final
+
+from trapline.db import pool
+from trapline.db.pool import Database
+from trapline.logs import get_logger
+from trapline.queue.maintenance.duty import Duty
+from trapline.queue.sql import maintenance as queries
+from trapline.settings import Settings
+
+log = get_logger(__name__)
+
+LEAST_BYTES: Final = 64 * 1024 * 1024
+
+
+async def rebuild(database: Database, *, least_bytes: int = LEAST_BYTES) -> int:
+    """Rebuild bloated indexes, one after the other."""
+    async with pool.owner(database.dsn, database.settings) as conn:
+        bloated = await queries.bloated_indexes(conn, least_bytes=least_bytes)
+        for index in bloated:
+            log.info("an index is rebuilt", index=index.name, bytes=index.bytes)
+            # The name comes from the catalog, quoted by regclass.
+            await conn.execute(f"REINDEX INDEX CONCURRENTLY {index.name}")
+    return len(bloated)
+
+
+def duties(_: Settings) -> list[Duty]:
+    return [Duty("index bloat", rebuild, timedelta(hours=1), longest=timedelta(hours=1))]

@@ -1,0 +1,49 @@
+-- name: Turn :many
+-- Finish what is done and claim what comes next, in one round trip.
+SELECT * FROM queue.turn(
+    sqlc.arg(verdicts)::queue.verdict[],
+    sqlc.arg(most_stalls)::integer,
+    sqlc.arg(agent_id)::bigint,
+    sqlc.arg(wants)::queue.want[],
+    sqlc.arg(starting)::uuid[],
+    sqlc.arg(lease_time)::interval
+);
+
+-- name: ServedLanes :many
+-- The lanes that a worker may take from: of each organisation the best ones first.
+WITH RECURSIVE organisations AS (
+    (SELECT l.organisation_id AS id FROM queue.lane l WHERE l.open AND l.awake
+     ORDER BY l.organisation_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT l.organisation_id FROM queue.lane l
+            WHERE l.open AND l.awake AND l.organisation_id > o.id
+            ORDER BY l.organisation_id LIMIT 1)
+    FROM organisations o WHERE o.id IS NOT NULL
+)
+SELECT l.id, l.organisation_id AS "organisation_id!", l.job_id AS "job_id!", l.gate_id, l.priority,
+       (g.gap > interval '0' OR g.floor > interval '0' OR g.bound IS NOT NULL
+        OR l.gap > interval '0' OR l.bound IS NOT NULL OR j.max_active IS NOT NULL
+        OR t.max_concurrency IS NOT NULL) IS TRUE AS "limited!",
+       g.ready_at, j.status = 'pending' AS "pending!",
+       j.zero_data_retention AS "zero_data_retention!"
+FROM organisations o
+JOIN tenancy.organisation t ON t.id = o.id
+CROSS JOIN LATERAL (
+    SELECT * FROM queue.lane l
+    WHERE l.organisation_id = o.id AND l.open AND l.awake
+    ORDER BY l.priority, l.id LIMIT sqlc.arg(most_per_organisation)::integer
+) l
+CROSS JOIN LATERAL (SELECT * FROM queue.gate g WHERE g.id = l.gate_id OFFSET 0) g
+CROSS JOIN LATERAL (
+    SELECT j.max_active, j.status, j.zero_data_retention FROM queue.job j
+    WHERE j.id = l.job_id OFFSET 0
+) j;
+
+-- name: Promote :one
+-- Let waiting tasks run whose time has come; say when the next one is due.
+SELECT promoted AS "promoted!", next_at FROM queue.promote(sqlc.arg(most)::integer);
+
+-- name: StatesOfJobs :many
+-- Which of these jobs no longer want their tasks to run.
+SELECT id, status FROM queue.job
+WHERE id = ANY (sqlc.arg(jobs)::uuid[]) AND status IN ('paused', 'cancelled', 'completed', 'failed');

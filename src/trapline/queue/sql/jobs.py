@@ -1,0 +1,326 @@
+"""Typed functions of jobs.sql, made by `make sql`: edit that file instead."""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from msgspec import Struct
+
+from trapline.db.connection import Connection
+from trapline.model import JobId, MemberId, OrganisationId, TraceId
+
+
+class JobRow(Struct, frozen=True, gc=False):
+    id: JobId
+    organisation_id: OrganisationId
+    member_id: MemberId | None
+    kind: str
+    status: str
+    standing: bool
+    priority: int
+    parent_id: UUID | None
+    retry_of: UUID | None
+    retry_count: int
+    max_retries: int
+    round: int
+    options: Any
+    variables: Any
+    metadata: Any
+    trace_id: TraceId | None
+    zero_data_retention: bool
+    task_limit: int | None
+    max_active: int | None
+    required_workers: int
+    total: int
+    remaining: int
+    completed: int
+    failed: int
+    skipped: int
+    cancelled: int
+    found: int
+    from_sitemap: int
+    reserved: int
+    overflow: int
+    active: int
+    last_event: int
+    created_at: datetime
+    scheduled_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    ttl: timedelta
+    failed_ttl: timedelta | None
+    expires_at: datetime | None
+    cancelled_by: str | None
+    cancel_reason: str | None
+    error: str | None
+
+
+class FailedTasksRow(Struct, frozen=True, gc=False):
+    kind: str
+    payload: Any
+    gate: str | None
+    priority: int
+    max_attempts: int
+    timeout: timedelta | None
+    source: int
+    counted: bool
+
+
+_CREATE_JOB: Final = """
+-- name: CreateJob
+INSERT INTO queue.job (
+    id, organisation_id, member_id, kind, standing, priority, parent_id, retry_of, retry_count,
+    max_retries, options, variables, metadata, trace_id, zero_data_retention, task_limit, max_active,
+    required_workers, scheduled_at, ttl, failed_ttl
+) VALUES (
+    $1, $2, $3, $4,
+    $5, $6, $7, $8,
+    $9, $10, $11, $12,
+    $13, $14, $15, $16,
+    $17, $18, $19, $20,
+    $21
+)
+ON CONFLICT DO NOTHING
+RETURNING *
+"""
+
+
+async def create_job(
+    conn: Connection,
+    *,
+    id: UUID,
+    organisation_id: OrganisationId,
+    member_id: MemberId | None,
+    kind: str,
+    standing: bool,
+    priority: int,
+    parent_id: UUID | None,
+    retry_of: UUID | None,
+    retry_count: int,
+    max_retries: int,
+    options: Any,
+    variables: Any,
+    metadata: Any,
+    trace_id: TraceId | None,
+    zero_data_retention: bool,
+    task_limit: int | None,
+    max_active: int | None,
+    required_workers: int,
+    scheduled_at: datetime | None,
+    ttl: timedelta,
+    failed_ttl: timedelta | None,
+) -> JobRow | None:
+    """Write a job; nothing comes back when the id is taken, or a standing job of that kind is there."""
+    row = await conn.fetchrow(
+        _CREATE_JOB,
+        id,
+        organisation_id,
+        member_id,
+        kind,
+        standing,
+        priority,
+        parent_id,
+        retry_of,
+        retry_count,
+        max_retries,
+        options,
+        variables,
+        metadata,
+        trace_id,
+        zero_data_retention,
+        task_limit,
+        max_active,
+        required_workers,
+        scheduled_at,
+        ttl,
+        failed_ttl,
+    )
+    return None if row is None else JobRow(*row)
+
+
+_GET_JOB: Final = """
+-- name: GetJob
+SELECT * FROM queue.job WHERE id = $1
+"""
+
+
+async def get_job(conn: Connection, *, job_id: JobId) -> JobRow | None:
+    """A job with all of its counters."""
+    row = await conn.fetchrow(_GET_JOB, job_id)
+    return None if row is None else JobRow(*row)
+
+
+_STANDING_JOB: Final = """
+-- name: StandingJob
+SELECT id FROM queue.job
+WHERE organisation_id = $1 AND kind = $2 AND standing
+"""
+
+
+async def standing_job(
+    conn: Connection, *, organisation_id: OrganisationId, kind: str
+) -> JobId | None:
+    """The standing job of this kind."""
+    value: JobId | None = await conn.fetchval(_STANDING_JOB, organisation_id, kind)
+    return value
+
+
+_LIST_JOBS: Final = """
+-- name: ListJobs
+SELECT * FROM queue.job
+WHERE organisation_id = $1
+    AND ($2::text IS NULL OR status = $2)
+    AND ($3::text IS NULL OR kind = $3)
+    AND ($4::timestamptz IS NULL OR created_at < $4)
+ORDER BY created_at DESC
+LIMIT $5::integer
+"""
+
+
+async def list_jobs(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    status: str | None,
+    kind: str | None,
+    before: datetime | None,
+    most: int,
+) -> list[JobRow]:
+    """An organisation's jobs, newest first."""
+    return [
+        JobRow(*row)
+        for row in await conn.fetch(_LIST_JOBS, organisation_id, status, kind, before, most)
+    ]
+
+
+_ACTIVE_TASKS: Final = """
+-- name: ActiveTasks
+SELECT count(*) AS "active!"
+FROM queue.lane l JOIN queue.leased d ON d.lane_id = l.id
+WHERE l.job_id = $1
+"""
+
+
+async def active_tasks(conn: Connection, *, job_id: JobId) -> int:
+    """How many tasks of a job run now. It reads what is in flight, not what is queued."""
+    value: int = await conn.fetchval(_ACTIVE_TASKS, job_id)
+    return value
+
+
+_CANCEL_JOB: Final = """
+-- name: CancelJob
+SELECT queue.cancel_job($1, $2::text, $3::text) AS "done!"
+"""
+
+
+async def cancel_job(
+    conn: Connection, *, job_id: JobId, by_whom: str | None, reason: str | None
+) -> bool:
+    """End a job now; false when it had already ended."""
+    value: bool = await conn.fetchval(_CANCEL_JOB, job_id, by_whom, reason)
+    return value
+
+
+_PAUSE_JOB: Final = """
+-- name: PauseJob
+SELECT queue.pause_job($1, $2::text) AS "done!"
+"""
+
+
+async def pause_job(conn: Connection, *, job_id: JobId, by_whom: str | None) -> bool:
+    """Let no more of a job's tasks start; false when it does not run."""
+    value: bool = await conn.fetchval(_PAUSE_JOB, job_id, by_whom)
+    return value
+
+
+_RESUME_JOB: Final = """
+-- name: ResumeJob
+SELECT queue.resume_job($1, $2::text) AS "done!"
+"""
+
+
+async def resume_job(conn: Connection, *, job_id: JobId, by_whom: str | None) -> bool:
+    """Go on with a paused job; false when it is not paused."""
+    value: bool = await conn.fetchval(_RESUME_JOB, job_id, by_whom)
+    return value
+
+
+_REOPEN_JOB: Final = """
+-- name: ReopenJob
+SELECT queue.reopen_job($1) AS "done!"
+"""
+
+
+async def reopen_job(conn: Connection, *, job_id: JobId) -> bool:
+    """Begin the next round of a job that has ended; false when it has not."""
+    value: bool = await conn.fetchval(_REOPEN_JOB, job_id)
+    return value
+
+
+_END_IF_EMPTY: Final = """
+-- name: EndIfEmpty
+SELECT queue.end_if_empty($1) AS "done!"
+"""
+
+
+async def end_if_empty(conn: Connection, *, job_id: JobId) -> bool:
+    """Complete a job that was given nothing to do."""
+    value: bool = await conn.fetchval(_END_IF_EMPTY, job_id)
+    return value
+
+
+_ANCESTORS: Final = """
+-- name: Ancestors
+WITH RECURSIVE up AS (
+    SELECT j.id, j.parent_id, 1 AS depth FROM queue.job j WHERE j.id = $1
+    UNION
+    SELECT j.id, j.parent_id, up.depth + 1 FROM queue.job j JOIN up ON j.id = up.parent_id
+    WHERE up.depth < 100
+)
+SELECT id AS "id!" FROM up ORDER BY depth
+"""
+
+
+async def ancestors(conn: Connection, *, job_id: JobId) -> list[UUID]:
+    """The jobs above this one, nearest first."""
+    return [row[0] for row in await conn.fetch(_ANCESTORS, job_id)]
+
+
+_FAILED_TASKS: Final = """
+-- name: FailedTasks
+SELECT t.kind, t.payload, g.name AS gate, t.priority, t.max_attempts, t.timeout, t.source, t.counted
+FROM queue.dead_letter d
+JOIN queue.task t ON t.id = d.task_id
+LEFT JOIN queue.gate g ON g.id = t.gate_id
+WHERE d.job_id = $1
+ORDER BY d.task_id
+"""
+
+
+async def failed_tasks(conn: Connection, *, job_id: JobId) -> list[FailedTasksRow]:
+    """What is needed to run a job's failed tasks again."""
+    return [FailedTasksRow(*row) for row in await conn.fetch(_FAILED_TASKS, job_id)]
+
+
+_EXPIRED_JOBS: Final = """
+-- name: ExpiredJobs
+SELECT id FROM queue.job WHERE expires_at <= now()
+ORDER BY expires_at LIMIT $1::integer
+"""
+
+
+async def expired_jobs(conn: Connection, *, most: int) -> list[JobId]:
+    """Ended jobs whose time to be kept is over."""
+    return [row[0] for row in await conn.fetch(_EXPIRED_JOBS, most)]
+
+
+_FORGET_JOB: Final = """
+-- name: ForgetJob
+SELECT queue.forget_job($1, $2::integer) AS "rows!"
+"""
+
+
+async def forget_job(conn: Connection, *, job_id: JobId, most: int) -> int:
+    """Delete a job with all that is its own, a part at a time."""
+    value: int = await conn.fetchval(_FORGET_JOB, job_id, most)
+    return value

@@ -1,0 +1,97 @@
+"""Typed functions of leases.sql, made by `make sql`: edit that file instead."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from trapline.db.connection import Connection
+from trapline.model import TaskId
+
+
+class ExpiredTasksRow(Struct, frozen=True, gc=False):
+    lease_id: int
+    task_id: TaskId
+    kind: str
+
+
+class TasksOfAgentsRow(Struct, frozen=True, gc=False):
+    lease_id: int
+    task_id: TaskId
+    kind: str
+
+
+_RENEW_LEASES: Final = """
+-- name: RenewLeases
+UPDATE queue.lease
+SET expires_at = clock_timestamp() + $1::interval
+WHERE id = ANY ($2::bigint[]) AND expires_at > clock_timestamp()
+RETURNING id
+"""
+
+
+async def renew_leases(
+    conn: Connection, *, lease_time: timedelta, leases: Sequence[int]
+) -> list[int]:
+    """Give these leases more time. One that is missing from the answer is lost."""
+    return [row[0] for row in await conn.fetch(_RENEW_LEASES, lease_time, leases)]
+
+
+_EXPIRED_TASKS: Final = """
+-- name: ExpiredTasks
+SELECT d.lease_id, d.task_id, t.kind
+FROM (
+    SELECT l.id FROM queue.lease l WHERE l.expires_at <= now()
+    ORDER BY l.expires_at LIMIT $1::integer
+) l
+CROSS JOIN LATERAL (
+    SELECT d.lease_id, d.task_id FROM queue.leased d WHERE d.lease_id = l.id OFFSET 0
+) d
+CROSS JOIN LATERAL (SELECT t.kind FROM queue.task t WHERE t.id = d.task_id OFFSET 0) t
+ORDER BY d.lease_id, d.task_id
+"""
+
+
+async def expired_tasks(conn: Connection, *, most: int) -> list[ExpiredTasksRow]:
+    """Tasks whose lease has run out, oldest first."""
+    return [ExpiredTasksRow(*row) for row in await conn.fetch(_EXPIRED_TASKS, most)]
+
+
+_TASKS_OF_AGENTS: Final = """
+-- name: TasksOfAgents
+SELECT d.lease_id, d.task_id, t.kind
+FROM queue.lease l
+CROSS JOIN LATERAL (
+    SELECT d.lease_id, d.task_id FROM queue.leased d WHERE d.lease_id = l.id OFFSET 0
+) d
+CROSS JOIN LATERAL (SELECT t.kind FROM queue.task t WHERE t.id = d.task_id OFFSET 0) t
+WHERE l.agent_id = ANY ($1::bigint[])
+ORDER BY d.lease_id, d.task_id
+"""
+
+
+async def tasks_of_agents(conn: Connection, *, agents: Sequence[int]) -> list[TasksOfAgentsRow]:
+    """Tasks that dead agents hold."""
+    return [TasksOfAgentsRow(*row) for row in await conn.fetch(_TASKS_OF_AGENTS, agents)]
+
+
+_DROP_SPENT_LEASES: Final = """
+-- name: DropSpentLeases
+DELETE FROM queue.lease l
+WHERE l.id = ANY (ARRAY(
+    SELECT o.id FROM (
+        SELECT i.id FROM queue.lease i WHERE i.expires_at <= now() - interval '1 second'
+        ORDER BY i.expires_at LIMIT $1::integer
+    ) o
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS tasks FROM (
+            SELECT FROM queue.leased d WHERE d.lease_id = o.id LIMIT 1) d
+    ) d
+    WHERE d.tasks = 0))
+"""
+
+
+async def drop_spent_leases(conn: Connection, *, most: int) -> int:
+    """Remove leases that have run out and hold no task any more."""
+    return int((await conn.execute(_DROP_SPENT_LEASES, most)).rpartition(" ")[2])

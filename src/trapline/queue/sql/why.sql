@@ -1,0 +1,20 @@
+-- name: Place :one
+-- All that decides when a task runs.
+SELECT t.id, t.kind, t.job_id AS "job_id!", j.status AS "job_status!", j.task_limit, j.max_active, j.active,
+       o.max_concurrency, coalesce(q.active, 0) AS "organisation_active!",
+       w.run_at, w.attempts AS retry_of_attempt, l.lease_id, s.expires_at, s.agent_id,
+       d.status AS done_status, d.error, v.task_id AS overflow,
+       n.open AS lane_open, g.name AS gate, g.ready_at, g.in_flight, coalesce(n.bound, g.bound) AS bound,
+       greatest(g.floor, coalesce(n.gap, g.gap)) AS gap
+FROM queue.task t
+JOIN queue.job j ON j.id = t.job_id
+JOIN tenancy.organisation o ON o.id = t.organisation_id
+LEFT JOIN queue.quota q ON q.organisation_id = t.organisation_id
+LEFT JOIN queue.lane n ON n.id = t.lane_id
+LEFT JOIN queue.gate g ON g.id = t.gate_id
+LEFT JOIN queue.waiting w ON w.task_id = t.id
+LEFT JOIN queue.leased l ON l.task_id = t.id
+LEFT JOIN queue.lease s ON s.id = l.lease_id
+LEFT JOIN queue.done d ON d.task_id = t.id
+LEFT JOIN queue.overflow v ON v.job_id = t.job_id AND v.task_id = t.id
+WHERE t.id = sqlc.arg(task_id);

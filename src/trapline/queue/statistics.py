@@ -1,0 +1,68 @@
+"""What this process did, by kind and minute: inserted now and then, folded by maintenance."""
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from trapline.db.connection import LOST
+from trapline.db.pool import Database
+from trapline.errors import DatabaseUnavailable
+from trapline.logs import get_logger
+from trapline.queue import metrics
+from trapline.queue.retries import Verdict
+from trapline.queue.sql import maintenance as queries
+
+log = get_logger(__name__)
+
+FLUSH_EVERY: Final = 10.0
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Counts attempts by kind, minute and verdict."""
+
+    database: Database
+    _counts: dict[tuple[str, int], list[float]] = field(default_factory=dict)
+    _flushed: float = field(default_factory=time.monotonic)
+
+    def count(self, kind: str, verdict: Verdict, seconds: float) -> None:
+        row = self._counts.setdefault((kind, int(time.time() // 60)), [0.0] * (len(Verdict) + 1))
+        row[verdict] += 1
+        row[-1] += seconds
+
+    async def flush_sometimes(self) -> None:
+        if time.monotonic() - self._flushed > FLUSH_EVERY:
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write the counts as deltas. They are lost with the process: statistics, not accounts."""
+        self._flushed = time.monotonic()
+        counts, self._counts = self._counts, {}
+        if not counts:
+            return
+        for (kind, _), row in counts.items():
+            for verdict in Verdict:
+                if row[verdict]:
+                    metrics.ENDED.labels(kind, verdict.name.lower()).inc(row[verdict])
+        try:
+            await self._write(counts)
+        except (*LOST, DatabaseUnavailable) as error:
+            log.warning("statistics were not written", error=str(error))
+
+    async def _write(self, counts: dict[tuple[str, int], list[float]]) -> None:
+        def column(verdict: Verdict) -> list[int]:
+            return [int(row[verdict]) for row in counts.values()]
+
+        async with self.database.system_tx() as conn:
+            await queries.add_statistics(
+                conn,
+                kinds=[kind for kind, _ in counts],
+                minutes=[datetime.fromtimestamp(minute * 60, UTC) for _, minute in counts],
+                completed=column(Verdict.COMPLETED),
+                failed=column(Verdict.FAILED),
+                skipped=column(Verdict.SKIPPED),
+                retried=column(Verdict.RETRY),
+                stalled=column(Verdict.STALLED),
+                seconds=[row[-1] for row in counts.values()],
+            )

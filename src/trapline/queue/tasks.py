@@ -1,0 +1,255 @@
+"""Tasks: new ones on their way in, claimed ones on their way to a handler."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum, IntEnum
+from typing import Any, Literal
+from uuid import UUID
+
+import asyncpg
+
+from trapline.db.connection import Connection
+from trapline.errors import Conflict, InvalidInput, NotFound
+from trapline.model import JobId, OrganisationId, TaskId, TraceId
+from trapline.queue import gates
+from trapline.queue.gates import Gate
+from trapline.queue.kinds import Kinds
+from trapline.queue.sql import tasks as queries
+from trapline.queue.sql.tasks import GetTaskRow, ListTasksRow
+
+BATCH = 10_000
+_SMALLEST, _LARGEST = -(2**15), 2**15 - 1
+
+# What the functions in queue_2_tasks.sql raise.
+NO_SUCH_JOB = "TQ404"
+JOB_HAS_ENDED = "TQ409"
+
+
+class Source(IntEnum):
+    """Where a task came from. Stored: never reuse a number."""
+
+    SUBMITTED = 0
+    FOUND = 1
+    SITEMAP = 2
+
+
+class Place(Enum):
+    """What became of a new task."""
+
+    QUEUED = 0
+    OVERFLOW = 1
+    ALREADY_THERE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """What may be there once: in its job or its organisation, for ever or for a while."""
+
+    key: str
+    per: Literal["job", "organisation"] = "job"
+    window: timedelta | None = None
+
+    def hashed(self) -> UUID:
+        return UUID(bytes=hashlib.sha256(self.key.encode()).digest()[:16])
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """A task to be added. Priority: lower runs first."""
+
+    kind: str
+    payload: Any
+    gate: Gate | None = None
+    priority: int = 0
+    max_attempts: int | None = None
+    timeout: timedelta | None = None
+    run_at: datetime | None = None
+    deadline: datetime | None = None
+    unique: Unique | None = None
+    counted: bool = True
+    source: Source = Source.SUBMITTED
+    parent_id: TaskId | None = None
+    trace_id: TraceId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """The answer for one new task; of one already there it is the older task's id."""
+
+    task_id: TaskId
+    place: Place
+
+
+@dataclass(slots=True)
+class Task:
+    """A claimed task, as a handler gets it."""
+
+    id: TaskId
+    job_id: JobId
+    organisation_id: OrganisationId
+    kind: str
+    payload: Any
+    attempt: int
+    max_attempts: int
+    stalls: int
+    priority: int
+    lease_id: int
+    lane_id: int
+    gate_id: int
+    deadline: datetime | None
+    timeout: timedelta
+    created_at: datetime
+    trace_id: TraceId | None
+    zero_data_retention: bool
+
+
+TaskRow = tuple[
+    UUID | None,
+    str | None,
+    str | None,
+    str | None,
+    int | None,
+    int | None,
+    int | None,
+    timedelta | None,
+    datetime | None,
+    datetime | None,
+    bool | None,
+    int | None,
+    UUID | None,
+    UUID | None,
+    UUID | None,
+    datetime | None,
+]
+"""A new task as queue.new_task has it."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """New tasks and the gates they name, as the database takes them."""
+
+    tasks: list[TaskRow]
+    gates: dict[str, Gate]
+
+    @classmethod
+    def empty(cls) -> "Rows":
+        return cls([], {})
+
+    def add(
+        self,
+        kinds: Kinds,
+        job_id: JobId,
+        organisation_id: OrganisationId,
+        task: NewTask,
+        now: datetime,
+    ) -> None:
+        """Check one task and add its row."""
+        kind = kinds[task.kind]
+        gate = task.gate or Gate(kind.gate)
+        if self.gates.get(gate.name) is not gate:
+            gates.check(gate)
+            self.gates.setdefault(gate.name, gate)
+        attempts = kind.retry.max_attempts if task.max_attempts is None else task.max_attempts
+        _check(task, attempts)
+        unique = task.unique
+        self.tasks.append(
+            (
+                job_id,
+                gate.name,
+                task.kind,
+                kind.encode(task.payload),
+                task.parent_id,
+                task.priority,
+                attempts,
+                task.timeout,
+                task.run_at,
+                task.deadline,
+                task.counted,
+                task.source,
+                task.trace_id,
+                None if unique is None else job_id if unique.per == "job" else organisation_id,
+                None if unique is None else unique.hashed(),
+                now + unique.window if unique is not None and unique.window is not None else None,
+            )
+        )
+
+    def gate_rows(
+        self,
+    ) -> list[tuple[str | None, timedelta | None, int | None, timedelta | None, int | None]]:
+        return [gate.row() for gate in self.gates.values()]
+
+
+def _check(task: NewTask, attempts: int) -> None:
+    if not _SMALLEST <= task.priority <= _LARGEST:
+        raise InvalidInput(f"A priority is from {_SMALLEST} to {_LARGEST}; lower runs first.")
+    if not 1 <= attempts <= _LARGEST:
+        raise InvalidInput("A task has at least one attempt.")
+    if task.timeout is not None and task.timeout <= timedelta():
+        raise InvalidInput("A timeout must be longer than nothing.")
+    for moment in (task.run_at, task.deadline):
+        if moment is not None and moment.tzinfo is None:
+            raise InvalidInput("Times need a time zone.")
+
+
+async def enqueue(  # noqa: PLR0913 (one job, its owner, its tasks)
+    conn: Connection,
+    kinds: Kinds,
+    job_id: JobId,
+    organisation_id: OrganisationId,
+    new: Iterable[NewTask],
+    *,
+    now: datetime,
+) -> list[Added]:
+    """Add tasks to a job, all or none, in the caller's transaction."""
+    rows = Rows.empty()
+    for task in new:
+        rows.add(kinds, job_id, organisation_id, task, now)
+    added: list[Added] = []
+    for start in range(0, len(rows.tasks), BATCH):
+        part = rows.tasks[start : start + BATCH]
+        names = {row[1] for row in part}
+        used = [gate.row() for name, gate in rows.gates.items() if name in names]
+        added += await _add(conn, job_id, part, used)
+    return added
+
+
+async def _add(
+    conn: Connection,
+    job_id: JobId,
+    rows: Sequence[TaskRow],
+    used: Sequence[tuple[str | None, timedelta | None, int | None, timedelta | None, int | None]],
+) -> list[Added]:
+    try:
+        answers = await queries.enqueue(conn, job_id=job_id, tasks=rows, gates=used)
+    except asyncpg.PostgresError as error:
+        if error.sqlstate == NO_SUCH_JOB:
+            raise NotFound(str(error)) from None
+        if error.sqlstate == JOB_HAS_ENDED:
+            raise Conflict(str(error)) from None
+        raise
+    return [Added(answer.task_id, Place(answer.place)) for answer in answers]
+
+
+async def get(conn: Connection, task_id: TaskId) -> GetTaskRow:
+    """Return a task and where it is."""
+    row = await queries.get_task(conn, task_id=task_id)
+    if row is None:
+        raise NotFound(f"There is no task {task_id}.")
+    return row
+
+
+async def list_of_job(
+    conn: Connection, job_id: JobId, *, after: int = 0, most: int = 100
+) -> list[ListTasksRow]:
+    """Return a job's tasks in the order they were added, after a task's id."""
+    return await queries.list_tasks(conn, job_id=job_id, after=after, most=most)
+
+
+async def take_key(conn: Connection, task: Task, unique: Unique) -> bool:
+    """Claim one more key of its job for a running task; False if another task has it."""
+    taken = await queries.take_key(
+        conn, scope=task.job_id, key=unique.hashed(), job_id=task.job_id, task_id=task.id
+    )
+    return taken == 1

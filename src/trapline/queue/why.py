@@ -1,0 +1,53 @@
+"""What a task waits for, in one sentence."""
+
+from datetime import datetime
+
+from trapline.db.connection import Connection
+from trapline.errors import NotFound
+from trapline.model import TaskId
+from trapline.queue.retries import Verdict
+from trapline.queue.sql import agents
+from trapline.queue.sql import why as queries
+from trapline.queue.sql.why import PlaceRow
+
+
+async def why(conn: Connection, task_id: TaskId, *, now: datetime) -> str:
+    """Say what a task waits for, or how it ended."""
+    place = await queries.place(conn, task_id=task_id)
+    if place is None:
+        raise NotFound(f"There is no task {task_id}.")
+    alive = await agents.any_agent(conn, kind=place.kind)
+    return explain(place, now=now, alive=alive)
+
+
+def explain(place: PlaceRow, *, now: datetime, alive: bool) -> str:  # noqa: PLR0911 (one per reason)
+    """Return the first thing that holds the task back."""
+    if place.done_status is not None:
+        ended = Verdict(place.done_status).name.lower()
+        return f"It ended: {ended}." if place.error is None else f"It ended: {ended}. {place.error}"
+    if place.lease_id is not None:
+        return f"It runs now, on agent {place.agent_id}, leased until {place.expires_at}."
+    if place.job_status in {"completed", "failed", "cancelled"}:
+        return f"It will not run: its job is {place.job_status}."
+    if place.overflow is not None:
+        return f"It is beyond its job's limit of {place.task_limit}, until another one is skipped."
+    if place.job_status == "paused":
+        return "Its job is paused."
+    if place.run_at is not None and place.run_at > now:
+        what = "It is retried" if place.retry_of_attempt else "It runs"
+        return f"{what} at {place.run_at}."
+    if not alive:
+        return f"No agent is alive that runs {place.kind}."
+    return _limits(place, now)
+
+
+def _limits(place: PlaceRow, now: datetime) -> str:
+    if place.max_active is not None and place.active >= place.max_active:
+        return f"Its job is at its limit of {place.max_active} tasks at once."
+    if place.max_concurrency is not None and place.organisation_active >= place.max_concurrency:
+        return f"Its organisation is at its limit of {place.max_concurrency} tasks at once."
+    if place.bound is not None and (place.in_flight or 0) >= place.bound:
+        return f"The gate {place.gate} is full: {place.in_flight} of {place.bound} in flight."
+    if place.ready_at is not None and place.ready_at > now:
+        return f"The gate {place.gate} keeps its gap until {place.ready_at}."
+    return "It waits for its turn."

@@ -1,0 +1,78 @@
+-- name: SeePages :many
+-- Note pages as seen now; what comes back is what their latest version was before.
+INSERT INTO store.page AS p (id, organisation_id, site_id, url_id, first_seen_at, last_seen_at)
+SELECT id, organisation_id, site_id, url_id, seen_at, seen_at
+FROM unnest(
+    sqlc.arg(ids)::uuid[],
+    sqlc.arg(organisation_ids)::uuid[],
+    sqlc.arg(site_ids)::uuid[],
+    sqlc.arg(url_ids)::bigint[],
+    sqlc.arg(seen_ats)::timestamptz[]
+) AS new (id, organisation_id, site_id, url_id, seen_at)
+ORDER BY site_id, url_id
+ON CONFLICT (site_id, url_id) DO UPDATE SET
+    last_seen_at = greatest(p.last_seen_at, excluded.last_seen_at),
+    gone_at = NULL
+RETURNING id AS page_id, site_id, url_id, version_id, version_number, content_hash, extractor_version;
+
+-- name: AddVersions :many
+-- Write new versions and make each the latest of its page.
+WITH added AS (
+    INSERT INTO store.version (
+        organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
+        extractor_version, status, title, language, page_type, text, markdown, metadata, links,
+        warning, sha256
+    )
+    SELECT
+        organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
+        extractor_version, status, title, language, page_type, text, markdown,
+        metadata::jsonb, links::jsonb, warning, sha256
+    FROM unnest(
+        sqlc.arg(organisation_ids)::uuid[],
+        sqlc.arg(page_ids)::uuid[],
+        sqlc.arg(numbers)::integer[],
+        sqlc.arg(visit_ids)::bigint[],
+        sqlc.narg(job_ids)::uuid[],
+        sqlc.arg(fetched_ats)::timestamptz[],
+        sqlc.arg(content_hashes)::bytea[],
+        sqlc.arg(extractor_versions)::smallint[],
+        sqlc.narg(statuses)::smallint[],
+        sqlc.narg(titles)::text[],
+        sqlc.narg(languages)::text[],
+        sqlc.narg(page_types)::text[],
+        sqlc.arg(texts)::text[],
+        sqlc.arg(markdowns)::text[],
+        sqlc.arg(metadatas)::text[],
+        sqlc.arg(links)::text[],
+        sqlc.narg(warnings)::text[],
+        sqlc.narg(sha256s)::bytea[]
+    ) AS new (
+        organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
+        extractor_version, status, title, language, page_type, text, markdown, metadata, links,
+        warning, sha256
+    )
+    RETURNING id, page_id, number, content_hash, extractor_version, fetched_at
+),
+latest AS (
+    UPDATE store.page p
+    SET version_id = added.id,
+        version_number = added.number,
+        content_hash = added.content_hash,
+        extractor_version = added.extractor_version,
+        changed_at = added.fetched_at
+    FROM added
+    WHERE p.id = added.page_id
+)
+SELECT id AS version_id, page_id, number FROM added;
+
+-- name: PagesGone :exec
+-- Note pages that the server says are gone.
+UPDATE store.page p
+SET gone_at = coalesce(p.gone_at, gone.at)
+FROM unnest(sqlc.arg(site_ids)::uuid[], sqlc.arg(url_ids)::bigint[], sqlc.arg(ats)::timestamptz[])
+    AS gone (site_id, url_id, at)
+WHERE p.site_id = gone.site_id AND p.url_id = gone.url_id;
+
+-- name: GetVersion :one
+-- One version of a page.
+SELECT * FROM store.version WHERE id = sqlc.arg(version_id);

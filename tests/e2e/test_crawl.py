@@ -1,0 +1,134 @@
+"""`trapline crawl` against the test site, compared with what the site itself knows and saw."""
+
+import asyncio
+import json
+import re
+import signal
+
+import pytest
+
+from tests.command import Trapline
+from tests.site.site import Site
+
+
+@pytest.fixture
+def crawler(trapline: Trapline, site: Site) -> Trapline:
+    return Trapline(trapline.environment | site.env(), trapline.directory)
+
+
+async def test_every_page_is_fetched_once_and_none_that_robots_forbid(
+    crawler: Trapline, site: Site
+) -> None:
+    truth = site.reachable(site.url, nofollow=True, hidden=True, sitemaps=True)
+    done = await crawler("crawl", site.url, "--delay", "0", "--concurrency", "16", "--json")
+    assert done.status == 0, done.err
+    seen = site.log.pages()
+    assert set(seen) == truth.fetched
+    assert {url: times for url, times in seen.items() if times > 1} == {}
+    assert not truth.forbidden & set(seen)
+    job = done.json["job"]
+    assert job["status"] == "completed"
+    assert job["total"] == job["completed"] + job["failed"] + job["skipped"]
+    assert {row["url"] for row in done.json["report"]["broken"]} == set(truth.broken)
+
+
+async def test_the_second_crawl_is_told_what_has_not_changed(crawler: Trapline, site: Site) -> None:
+    options = ("--limit", "40", "--delay", "0", "--concurrency", "8", "--sitemap", "skip", "--json")
+    first = await crawler("crawl", f"{site.url}manual/", *options)
+    assert first.json["report"]["ends"].get("not_modified") is None
+    second = await crawler("crawl", f"{site.url}manual/", *options)
+    assert second.json["report"]["ends"]["not_modified"] > 0
+    assert second.json["job"]["total"] == first.json["job"]["total"]
+
+
+async def test_a_limit_is_exact(crawler: Trapline, site: Site) -> None:
+    done = await crawler("crawl", site.url, "--limit", "7", "--delay", "0", "--json")
+    assert done.json["job"]["completed"] - _kickoffs(done.json) == 7
+    assert len(site.log.pages()) == 7
+
+
+async def test_pages_come_out_as_files(crawler: Trapline, site: Site) -> None:
+    done = await crawler(
+        "crawl",
+        f"{site.url}manual/",
+        "--limit",
+        "5",
+        "--out",
+        "out",
+        "--jsonl",
+        "out.jsonl",
+        "--delay",
+        "0",
+    )
+    assert done.status == 0, done.err
+    files = list((crawler.directory / "out").rglob("*.md"))
+    lines = (crawler.directory / "out.jsonl").read_text().splitlines()
+    assert len(files) == len(lines) == 5
+    assert all(file.read_text().startswith("---\nurl: ") for file in files)
+    assert all(json.loads(line)["markdown"] for line in lines)
+
+
+async def test_ctrl_c_pauses_and_resume_goes_on(crawler: Trapline, site: Site) -> None:
+    process = await crawler.start("crawl", site.url, "--delay", "0.05", "--sitemap", "skip")
+    await asyncio.to_thread(site.log.wait, lambda log: len(log.pages()) >= 5, 60)
+    process.send_signal(signal.SIGINT)
+    _, err = await process.communicate()
+    assert process.returncode == 130
+    job = re.search(r"trapline crawl --resume (\S+)", err.decode())
+    assert job is not None, err.decode()
+    before = len(site.log.pages())
+    done = await crawler("crawl", "--resume", job[1], "--json")
+    assert done.status == 0, done.err
+    seen = site.log.pages()
+    assert len(seen) > before
+    # A request that was under way when the crawl was paused was finished, not repeated.
+    assert {url for url, times in seen.items() if times > 1} == set()
+
+
+async def test_after_kill_9_only_requests_in_flight_are_repeated(
+    crawler: Trapline, site: Site
+) -> None:
+    process = await crawler.start(
+        "crawl", site.url, "--delay", "0", "--concurrency", "4", "--sitemap", "skip"
+    )
+    await asyncio.to_thread(site.log.wait, lambda log: len(log.pages()) >= 30, 60)
+    process.kill()
+    await process.communicate()
+    (job,) = [
+        line for line in (await crawler("db", "psql", "--", "-Atc", _JOBS)).out.splitlines() if line
+    ]
+    done = await crawler("crawl", "--resume", job, "--json")
+    assert done.status == 0, done.err
+    twice = {url for url, times in site.log.pages().items() if times > 1}
+    # Those being fetched, and those fetched but not yet in a finished batch.
+    assert len(twice) <= 30
+    truth = site.reachable(site.url, nofollow=True, hidden=True)
+    assert set(site.log.pages()) == truth.fetched
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["file:///etc/passwd", "javascript:alert(1)", "http://", "http://user:secret@example.com/"],
+)
+async def test_what_is_no_url_is_one_sentence(trapline: Trapline, url: str) -> None:
+    refused = await trapline("crawl", url)
+    assert refused.status == 2
+    assert refused.err.splitlines()[-1].startswith("trapline: ")
+    assert "Traceback" not in refused.err
+
+
+async def test_a_private_address_is_refused_unless_opened(trapline: Trapline, site: Site) -> None:
+    done = await trapline("crawl", site.url, "--json")
+    (broken,) = done.json["report"]["broken"]
+    assert "TRAPLINE_ALLOW_NETS" in broken["error"]
+    assert len(site.log) == 0
+
+
+def _kickoffs(answer: dict[str, object]) -> int:
+    """Tasks that are no pages: the kick-off and the sitemaps."""
+    job = answer["job"]
+    assert isinstance(job, dict)
+    return int(job["total"]) - int(job["reserved"]) - int(job["skipped"])
+
+
+_JOBS = "SELECT id FROM queue.job WHERE kind = 'crawl'"

@@ -1,0 +1,136 @@
+"""Connections: who they are, how long they may take, what a broken one costs."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from tests.postgres import on_database
+from trapline.db import pool, roles
+from trapline.db.connection import WORKER
+from trapline.db.pool import Database, ExternalServer
+from trapline.errors import DatabaseUnavailable
+from trapline.settings import Settings
+
+
+async def test_transactions_commit_and_roll_back(database: Database) -> None:
+    async with database.system_tx() as conn:
+        await conn.execute("INSERT INTO tenancy.organisation (name) VALUES ('kept')")
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await _insert_twice(database, "lost")
+    async with database.system_tx() as conn:
+        names = [r["name"] for r in await conn.fetch("SELECT name FROM tenancy.organisation")]
+    assert names == ["kept"]
+
+
+async def _insert_twice(database: Database, name: str) -> None:
+    async with database.system_tx() as conn:
+        for _ in range(2):
+            await conn.execute("INSERT INTO tenancy.organisation (name) VALUES ($1)", name)
+
+
+async def test_limits_of_the_session_are_the_settings(dsn: str, server_settings: Settings) -> None:
+    settings = server_settings.model_copy(
+        update={"statement_timeout": 1.5, "idle_in_transaction_timeout": 2.5}
+    )
+    async with (
+        Database.connect(ExternalServer(dsn), settings) as database,
+        database.system_tx() as conn,
+    ):
+        assert await conn.fetchval("SHOW statement_timeout") == "1500ms"
+        assert await conn.fetchval("SHOW idle_in_transaction_session_timeout") == "2500ms"
+        assert await conn.fetchval("SELECT current_user") == WORKER
+        with pytest.raises(asyncpg.QueryCanceledError):
+            await conn.execute("SELECT pg_sleep(5)")
+
+
+async def test_jsonb_comes_back_as_it_went(database: Database) -> None:
+    value = {"a": [1, 2.5, None, True], "ü": "€\U0001f41d"}
+    async with database.system_tx() as conn:
+        assert await conn.fetchval("SELECT $1::jsonb", value) == value
+
+
+async def test_a_closed_connection_is_replaced_unseen(database: Database) -> None:
+    """The server drops every pooled connection; the next transactions do not notice."""
+    owner = await asyncpg.connect(database.dsn)
+    try:
+        for _ in range(3):
+            async with database.system_tx() as conn:
+                await conn.execute("SELECT 1")
+            await owner.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+    finally:
+        await owner.close()
+    async with database.system_tx() as conn:
+        assert await conn.fetchval("SELECT 1") == 1
+
+
+async def test_old_connections_are_replaced(dsn: str, server_settings: Settings) -> None:
+    settings = server_settings.model_copy(update={"connection_max_age": 0.05})
+    async with Database.connect(ExternalServer(dsn), settings) as database:
+        pids = set()
+        for _ in range(3):
+            async with database.system_tx() as conn:
+                pids.add(await conn.fetchval("SELECT pg_backend_pid()"))
+            await asyncio.sleep(0.2)
+    assert len(pids) == 3
+
+
+async def test_the_pools_share_one_bound(dsn: str, server_settings: Settings) -> None:
+    settings = server_settings.model_copy(update={"pool_size": 5})
+    async with Database.connect(ExternalServer(dsn), settings) as database:
+        sizes = database.worker_pool.get_max_size() + database.tenant_pool.get_max_size()
+        assert sizes == 5
+
+        async def hold() -> None:
+            async with database.system_tx() as conn:
+                await conn.execute("SELECT pg_sleep(0.1)")
+
+        await asyncio.gather(*(hold() for _ in range(20)))
+
+
+async def test_many_databases_make_the_roles_at_once(
+    server_dsn: str, server_settings: Settings
+) -> None:
+    """Roles belong to the cluster: six fresh databases race for them."""
+    names = [f"race_{number}_{id(server_settings)}" for number in range(6)]
+    async with pool.owner(server_dsn, server_settings) as conn:
+        for name in names:
+            await conn.execute(f"CREATE DATABASE {name} STRATEGY FILE_COPY")
+
+        async def prepare(name: str) -> None:
+            async with pool.owner(on_database(server_dsn, name), server_settings) as fresh:
+                await pool.prepare(fresh)
+                assert await roles.missing(fresh) == ""
+
+        try:
+            await asyncio.gather(*map(prepare, names))
+        finally:
+            for name in names:
+                await conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://nobody@127.0.0.1:1/none",
+        "postgresql://nobody@/none?host=/nowhere",
+        "mysql://example.com/none",
+        "not a url",
+    ],
+)
+async def test_a_database_that_is_not_there_is_one_sentence(url: str) -> None:
+    with pytest.raises(DatabaseUnavailable, match="PostgreSQL cannot be reached"):
+        async with Database.open(Settings(database_url=url)):
+            pytest.fail("opened")
+
+
+async def test_a_missing_extension_is_named(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trapline.db.requirements.REQUIRED_EXTENSIONS", ("vector", "no_such"))
+    async with pool.owner(database.dsn, database.settings) as conn:
+        with pytest.raises(DatabaseUnavailable, match="no_such"):
+            await pool.prepare(conn)

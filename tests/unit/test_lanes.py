@@ -1,0 +1,142 @@
+"""The choice between lanes: fair, ageing, and never more than asked for."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trapline.model import JobId, OrganisationId
+from trapline.queue.lanes import EMPTY_PAUSE, RESCAN_EVERY, START, Blocked, Lanes, Want
+from trapline.queue.sql.claiming import ServedLanesRow
+
+ACME, UMBRELLA = (OrganisationId(UUID(int=n)) for n in (1, 2))
+
+
+def row(lane_id: int, organisation_id: OrganisationId = ACME, priority: int = 0) -> ServedLanesRow:
+    return ServedLanesRow(
+        id=lane_id,
+        organisation_id=organisation_id,
+        job_id=JobId(uuid4()),
+        gate_id=1,
+        priority=priority,
+        limited=False,
+        ready_at=datetime.now(UTC),
+        pending=False,
+        zero_data_retention=False,
+    )
+
+
+def serve(lanes: Lanes, wants: list[Want], now: float) -> Counter[int]:
+    """Answer every want in full."""
+    for want in wants:
+        lanes.answered(want, [(0, n + 1) for n in range(want.take)], None, now)
+    return Counter({want.lane.id: want.take for want in wants})
+
+
+def test_one_lane_gets_all_the_room() -> None:
+    lanes = Lanes()
+    lanes.refresh([row(1)], 0)
+    (want,) = lanes.pick(500, 0)
+    assert want.take == 500
+
+
+def test_organisations_share_equally_however_many_lanes_they_have() -> None:
+    lanes = Lanes()
+    lanes.refresh([row(1, UMBRELLA), *(row(n) for n in range(2, 100))], 0)
+    served: Counter[int] = Counter()
+    for turn in range(100):
+        served += serve(lanes, lanes.pick(40, turn * 0.01), turn * 0.01)
+    share = served[1] / served.total()
+    assert 0.4 < share < 0.6
+
+
+def test_a_worse_priority_is_later_but_not_starved() -> None:
+    lanes = Lanes()
+    lanes.refresh([row(1, priority=0), row(2, priority=5)], 0)
+    first_served: float | None = None
+    for turn in range(200):
+        now = turn * 0.05
+        wants = lanes.pick(1, now)
+        if wants[0].lane.id == 2 and first_served is None:
+            first_served = now
+        serve(lanes, wants, now)
+    assert first_served is not None
+    assert 4 <= first_served <= 6
+
+
+def test_an_empty_lane_rests_until_it_is_woken() -> None:
+    lanes = Lanes()
+    lanes.refresh([row(1)], 0)
+    (want,) = lanes.pick(10, 0)
+    assert want.after == START
+    lanes.answered(want, [], None, 0)
+    assert lanes.pick(10, 0.1) == []
+    lanes.wake(0.2)
+    assert len(lanes.pick(10, 0.2)) == 1
+    assert lanes.next_at() is None
+
+
+def test_a_blocked_lane_waits_for_its_time_or_for_a_slot() -> None:
+    lanes = Lanes()
+    lanes.refresh([row(1)], 0)
+    (want,) = lanes.pick(10, 0)
+    lanes.answered(want, [], Blocked("job", 5.0), 0)
+    lanes.wake(1)
+    assert lanes.pick(10, 1) == []
+    lanes.free([want.lane.job_id], [], 2)
+    (want,) = lanes.pick(10, 2)
+    lanes.answered(want, [], Blocked("gap", 5.0), 2)
+    lanes.free([want.lane.job_id], [], 3)
+    assert lanes.pick(10, 3) == [], "a gap ends with time alone"
+    assert len(lanes.pick(10, 5)) == 1
+
+
+def test_positions_are_hints_and_are_rescanned() -> None:
+    lanes = Lanes()
+    lanes.refresh([row(1)], 0)
+    serve(lanes, lanes.pick(10, 0), 0)
+    (want,) = lanes.pick(10, 0.1)
+    assert want.after == (0, 10)
+    lanes.answered(want, [], None, 0.1)
+    (want,) = lanes.pick(10, 0.2)
+    assert want.after == START, "nothing was found: look from the start"
+    lanes.answered(want, [(0, 20)] * 10, None, 0.2)
+    (want,) = lanes.pick(10, 0.2 + RESCAN_EVERY)
+    assert want.after == START, "and now and then anyway"
+
+
+def test_a_dear_rescan_is_done_less_often() -> None:
+    lanes = Lanes()
+    lanes.refresh([row(1)], 0)
+    wants = lanes.pick(10, 0)
+    lanes.cost(wants, 1.0)
+    serve(lanes, wants, 0)
+    serve(lanes, lanes.pick(10, RESCAN_EVERY + EMPTY_PAUSE), RESCAN_EVERY + EMPTY_PAUSE)
+    (want,) = lanes.pick(10, 20)
+    assert want.after != START
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 30), st.sampled_from([ACME, UMBRELLA])), max_size=30),
+    st.integers(0, 300),
+)
+def test_never_more_than_the_room_and_no_lane_twice(
+    chosen: list[tuple[int, OrganisationId]], room: int
+) -> None:
+    lanes = Lanes()
+    lanes.refresh([row(lane_id, owner) for lane_id, owner in dict(chosen).items()], 0)
+    wants = lanes.pick(room, 0)
+    assert sum(want.take for want in wants) <= room
+    assert len({want.lane.id for want in wants}) == len(wants)
+    if room and chosen:
+        assert wants
+
+
+def test_lanes_that_are_gone_are_forgotten() -> None:
+    lanes = Lanes()
+    lanes.refresh([row(1), row(2)], 0)
+    lanes.refresh([row(2)], 1)
+    assert {want.lane.id for want in lanes.pick(100, 1)} == {2}
+    assert len(lanes) == 1
