@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 
 from tests.queueing import Number, kinds_of
 from trapline.db import tenancy
-from trapline.db.pool import Database
+from trapline.db.pool import Database, ExternalServer
 from trapline.errors import Conflict, ExitCode
 from trapline.model import AgentId, JobId, OrganisationId
 from trapline.queue import audit, jobs, tasks
@@ -75,7 +75,7 @@ class Machine(RuleBasedStateMachine):
         owner = await asyncpg.connect(self.dsn)
         await owner.execute("TRUNCATE " + ", ".join(f"queue.{table}" for table in TABLES.split()))
         await owner.close()
-        self.context = Database.connect(self.dsn, self.settings)
+        self.context = Database.connect(ExternalServer(self.dsn), self.settings)
         self.database = await self.context.__aenter__()
         async with self.database.system_tx() as conn:
             self.organisation_id: OrganisationId = await tenancy.ensure_default(conn)
