@@ -42,8 +42,8 @@ async def server() -> AsyncIterator[str]:
     with tempfile.TemporaryDirectory(prefix="trapline-bench-") as home:
         os.chmod(home, 0o755)  # noqa: S103, PTH101 (its server runs as another user)
         settings = Settings(home=Path(home), database_url=None, db_host=None)
-        async with pool.server(settings) as dsn:
-            yield dsn
+        async with pool.server(settings) as server:
+            yield server.dsn
 
 
 async def database(dsn: str, name: str) -> str:
