@@ -66,5 +66,5 @@ bench: $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/__init__.py,$(
 bench-%: $(VENV)/.ready-bench ## Run one benchmark; the last line is JSON
 	@$(BIN)/python -m benchmarks.$*
 
-train-extractor: $(VENV)/.ready-bench ## Learn the main-content model from WCXB again (about 20 minutes)
+train-extractor: $(VENV)/.ready-bench ## Learn the main-content model from WCXB again (a quarter of an hour)
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.extractor.train

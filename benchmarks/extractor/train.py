@@ -93,7 +93,7 @@ def score(scorer: Scorer, samples: Sequence[Sample]) -> dict[str, list[float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--networks", type=int, default=3)
+    parser.add_argument("--networks", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=14)
     parser.add_argument("--folds", type=int, nargs="*", default=list(range(FOLDS)))
     parser.add_argument("--not-shipped", action="store_true", help="train the folds' models alone")

@@ -5,7 +5,7 @@ from typing import Final
 
 import turbohtml
 
-_GUTTERS: Final = ".gutter,.linenos,.lineno,.line-numbers-rows,.hljs-ln-numbers,.blob-num"
+_GUTTERS: Final = ".gutter,.linenos,.lineno,.line-numbers-rows,.hljs-ln-numbers,.lnt,.blob-num"
 _LANGUAGE: Final = re.compile(
     r"(?:^|\s)(?:lang(?:uage)?|highlight(?:-source|-text)?|brush:?|sourceCode|hljs)[-: ]\s*"
     r"([A-Za-z][\w+#.-]*)"

@@ -1,30 +1,33 @@
-"""What to give for a page whose body has no text: what it says of itself, and why that is all."""
+"""What to give for a page whose body has no text: the text kept for lesser browsers, or nothing.
+
+Title and description are in the metadata. As content they would pass for the page's text, and
+nobody would think of asking a browser for the real one.
+"""
 
 from itertools import islice
 from typing import Final
 
 import turbohtml
 
-from trapline.model import Metadata
-
-_SCRIPTED: Final = "The page has no text without its scripts; {} is returned."
-_FRAMED: Final = "The page is made of frames; {} is returned."
+_SPARE: Final = (
+    "The page shows no text; what it keeps for browsers that cannot show it is returned."
+)
+_SCRIPTED: Final = "The page has no text without its scripts."
+_FRAMED: Final = "The page is made of frames and has no text of its own."
 _EMPTY: Final = "The page has no text."
 # Their content is kept as raw text by the parser, or apart from the page.
 _RAW: Final = ("noframes", "noembed", "iframe", "textarea", "object", "template")
 _MAX_RAW: Final = 1_000_000
 
 
-def fallback_text(tree: turbohtml.Document, metadata: Metadata) -> tuple[str, str]:
+def fallback_text(tree: turbohtml.Document) -> tuple[str, str]:
     """The best text there is outside the body, and a warning that says what it is."""
-    shape = _FRAMED if tree.find("frameset") is not None else _SCRIPTED
-    hidden = _raw_text(tree)
-    if hidden:
-        return hidden, shape.format("the text for browsers that cannot show it")
-    described = [part for part in (metadata.title, metadata.description) if part]
-    if described:
-        return "\n".join(described), shape.format("its title and description")
-    return "", _EMPTY
+    spare = _raw_text(tree)
+    if spare:
+        return spare, _SPARE
+    if tree.find("frameset") is not None:
+        return "", _FRAMED
+    return "", _SCRIPTED if tree.find("script") is not None else _EMPTY
 
 
 def _raw_text(tree: turbohtml.Document) -> str:

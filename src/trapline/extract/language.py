@@ -7,7 +7,7 @@ from turbohtml.detect import LanguageDetection, detect_language
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 _SURE_ENOUGH = LanguageDetection(threshold=0.6)
 _MIN_LETTERS = 40
-_SAMPLE = 8_000
+_SAMPLE = 3_000
 # ISO 639-3, which the detector speaks, to the two-letter codes that pages declare.
 _TWO_LETTERS = dict(
     pair.split("=")

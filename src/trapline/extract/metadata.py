@@ -46,6 +46,8 @@ _LISTS = ("ogLocaleAlternate",)
 _FEED_TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 _WORDS_A_MINUTE = 220
 _MAX_VALUE = 10_000
+_LONGEST_MEAN = 12
+_SHORT_TEXT = 500
 _MAX_TAGS = 2_000
 _MAX_REPEATED = 100
 _DENSE = re.compile("[\u3040-\u9fff]+")
@@ -99,7 +101,8 @@ def describe_text(metadata: Metadata, text: str) -> Metadata:
 def count_words(text: str) -> int:
     """Words of a text; in scripts without spaces two characters count as one word."""
     count = len(text.split())
-    if text.isascii() or not _DENSE.search(text):
+    # Text with spaces has a word every few characters; only the rest need be looked through.
+    if text.isascii() or count * _LONGEST_MEAN > len(text) > _SHORT_TEXT:
         return count
     return count + len("".join(_DENSE.findall(text))) // 2
 

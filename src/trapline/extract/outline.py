@@ -21,7 +21,7 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 # A page of 50 MB holds millions of nodes; what follows the first of these is not looked at.
-MAX_NODES: Final = 400_000
+MAX_NODES: Final = 200_000
 
 OTHER_NODE: Final = 0
 TEXT_NODE: Final = 1

@@ -76,7 +76,7 @@ def extract_html(
         read_structured(tree, url, nodes).as_json() if Format.STRUCTURED in formats else None
     )
     branding = read_branding(tree, resolver, metadata) if Format.BRANDING in formats else None
-    content = _Contents(options, scorer or shipped_scorer()).read(tree, outline, metadata, resolver)
+    content = _Contents(options, scorer or shipped_scorer()).read(tree, outline, resolver)
     metadata = describe_text(metadata, content.text)
     doubt = _DOUBTED_CHARSET.format(decoded.encoding) if decoded.doubtful else None
     return Document(
@@ -118,7 +118,6 @@ class _Contents:
         self,
         tree: turbohtml.Document,
         outline: Outline,
-        metadata: Metadata,
         resolver: Resolver,
     ) -> Content:
         """The tree is pruned to what is returned."""
@@ -128,11 +127,11 @@ class _Contents:
             outline = read_outline(tree)
         reading = read_page(tree, outline, resolver.page)
         chosen, doubt = self._chosen(reading, tree)
-        text = chosen_text(chosen, reading.blocks)
+        text = chosen_text(chosen, reading.blocks, outline)
         page_type = self.scorer.page_type(reading)
         warnings = [doubt, _CUT if outline.cut else None]
         if not text:
-            text, missing = fallback_text(tree, metadata)
+            text, missing = fallback_text(tree)
             return Content(page_type, text, text, None, _sentences([missing, *warnings]))
         prune(outline, reading.blocks, chosen)
         html, written = self._rendered(tree.find("body") or tree.root, resolver)

@@ -3,7 +3,7 @@
 A small network, evaluated with numpy. Its first layer looks at each block alone; the second also
 sees the mean of the first over the groups that a block belongs to (its page, its like, its list,
 its record, its container, its section, its neighbours), so that cards of a grid or posts of a
-thread are kept or dropped together. Several networks that were trained apart are averaged.
+thread are kept or dropped together. Networks that were trained apart can be averaged; one is shipped.
 """
 
 import io

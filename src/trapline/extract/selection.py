@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from trapline.extract.blocks import Blocks
-from trapline.extract.outline import Flags, Floats
+from trapline.extract.outline import Flags, Floats, Outline
 
 _FLOOR: Final = 0.2
 _REPEATED_WORDS: Final = 3
@@ -44,5 +44,14 @@ def _without_repeats(chosen: Flags, blocks: Blocks) -> Flags:
     return flags
 
 
-def chosen_text(chosen: Flags, blocks: Blocks) -> str:
-    return "\n".join(compress(blocks.texts, chosen))
+def chosen_text(chosen: Flags, blocks: Blocks, outline: Outline) -> str:
+    """The chosen blocks, a line each; code keeps its own lines."""
+    texts = blocks.texts
+    code = outline.enclosing(outline.rows_of("pre"), blocks.first) > 0
+    kept = np.flatnonzero(code & chosen).tolist()
+    if kept:
+        texts = texts.copy()
+        for number in kept:
+            rows = blocks.piece_row[blocks.piece_block == number].tolist()
+            texts[number] = "".join(outline.nodes[row].data for row in rows).strip("\n")
+    return "\n".join(compress(texts, chosen))

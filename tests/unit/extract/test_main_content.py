@@ -18,14 +18,23 @@ OWN_FLOORS = {
     "article": 0.95,
     "documentation": 0.95,
     "service": 0.95,
-    "forum": 0.80,
-    "product": 0.80,
-    "collection": 0.80,
-    "listing": 0.85,
+    "forum": 0.88,
+    "product": 0.88,
+    "collection": 0.92,
+    "listing": 0.93,
 }
 SAMPLE_EVERY = 12
-SAMPLE_DIGEST = "unset"
-SAMPLE_FLOORS = {"all": 0.0}
+SAMPLE_DIGEST = "1be0ebdb3fd8a3669e8307eda15741a38492963fae5ed379b98211049e0ae2bb"
+SAMPLE_FLOORS = {
+    "all": 0.90,
+    "article": 0.955,
+    "documentation": 0.83,
+    "service": 0.83,
+    "forum": 0.88,
+    "product": 0.69,
+    "collection": 0.89,
+    "listing": 0.83,
+}
 
 
 @pytest.mark.parametrize(("name", "floor"), OWN_FLOORS.items())
