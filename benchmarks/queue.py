@@ -42,8 +42,8 @@ async def server() -> AsyncIterator[str]:
     with tempfile.TemporaryDirectory(prefix="trapline-bench-") as home:
         os.chmod(home, 0o755)  # noqa: S103, PTH101 (its server runs as another user)
         settings = Settings(home=Path(home), database_url=None, db_host=None)
-        async with pool.server(settings) as dsn:
-            yield dsn
+        async with pool.server(settings) as running:
+            yield running.dsn
 
 
 async def database(dsn: str, name: str) -> str:
@@ -162,7 +162,7 @@ async def _claims(shallow: str, deep: str, samples: int = 900) -> tuple[list[flo
                         verdicts=[],
                         most_stalls=9,
                         agent_id=1,  # type: ignore[arg-type]
-                        wants=[(lanes[which], 10, *after[which], False)],
+                        wants=[(lanes[which], 10, *after[which], 2**15 - 1, False)],
                         starting=[],
                         lease_time=timedelta(minutes=10),
                     )
