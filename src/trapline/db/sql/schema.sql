@@ -13,6 +13,10 @@ CREATE SCHEMA store;
 
 CREATE SCHEMA tenancy;
 
+CREATE EXTENSION IF NOT EXISTS pg_stat_statements WITH SCHEMA public;
+
+COMMENT ON EXTENSION pg_stat_statements IS 'track planning and execution statistics of all SQL statements executed';
+
 CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public;
 
 COMMENT ON EXTENSION pg_trgm IS 'text similarity measurement and index searching based on trigrams';
@@ -117,6 +121,7 @@ CREATE TYPE queue.want AS (
 	take integer,
 	after_priority smallint,
 	after_turn bigint,
+	to_priority smallint,
 	limited boolean
 );
 
@@ -476,6 +481,7 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT r.ctid AS at FROM queue.ready r
             WHERE r.lane_id = l.id AND (r.priority, r.turn) > (w.after_priority, w.after_turn)
+                AND r.priority <= w.to_priority
             ORDER BY r.priority, r.turn LIMIT w.take FOR UPDATE SKIP LOCKED) r
     ),
     moved AS MATERIALIZED (
