@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from trapline.extract.blocks import Blocks
-from trapline.extract.outline import Flags, Floats, Outline
+from trapline.extract.outline import TAG, TEXT_NODE, Flags, Floats, Outline
 
 _FLOOR: Final = 0.2
 _REPEATED_WORDS: Final = 3
@@ -48,10 +48,22 @@ def chosen_text(chosen: Flags, blocks: Blocks, outline: Outline) -> str:
     """The chosen blocks, a line each; code keeps its own lines."""
     texts = blocks.texts
     code = outline.enclosing(outline.rows_of("pre"), blocks.first) > 0
-    kept = np.flatnonzero(code & chosen).tolist()
-    if kept:
+    kept = np.flatnonzero(code & chosen)
+    if len(kept):
         texts = texts.copy()
-        for number in kept:
-            rows = blocks.piece_row[blocks.piece_block == number].tolist()
-            texts[number] = "".join(outline.nodes[row].data for row in rows).strip("\n")
+        last = np.flatnonzero(np.diff(blocks.piece_block, append=len(blocks)))
+        ends = blocks.piece_row[last[kept]]
+        for number, start, end in zip(kept, blocks.first[kept], ends, strict=True):
+            texts[number] = _as_written(outline, int(start), int(end))
     return "\n".join(compress(texts, chosen))
+
+
+def _as_written(outline: Outline, start: int, end: int) -> str:
+    """The text between two rows with its own white space."""
+    parts = []
+    for row in range(start, end + 1):
+        if outline.code[row] == TEXT_NODE:
+            parts.append(outline.nodes[row].data)
+        elif outline.code[row] == TAG["br"]:
+            parts.append("\n")
+    return "".join(parts).strip("\n")

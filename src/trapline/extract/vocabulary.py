@@ -8,9 +8,9 @@ string, and strings are remembered between pages, for a site's pages share nearl
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, repeat
+from itertools import chain, compress, repeat
 from operator import methodcaller
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -114,7 +114,8 @@ class Lexicon:
                 if summary is None:
                     string = strings[number]
                     found[number] = seen[string] = self._summary(string)
-        return np.array(found, dtype=np.float32).reshape(-1, 3)
+        values = chain.from_iterable(cast("list[Summary]", found))
+        return np.fromiter(values, np.float32, 3 * len(found)).reshape(-1, 3)
 
     def _summary(self, string: Any) -> Summary:
         known = [score for word in self.words(string) if (score := self.scores.get(word))]
@@ -137,7 +138,7 @@ class Vocabulary:
 def name_columns(layout: Layout, names: Names, scores: Floats) -> Columns:
     """`scores` has a row for each distinct group of names: mean, lowest, highest."""
     outline, owner = layout.outline, layout.blocks.owner
-    mean, low, high = (column[names.of_row] for column in scores.T)
+    mean, low, high = scores.T[:, names.of_row]
     columns: Columns = {}
     around = (*layout.level[:4], layout.records)
     for where, rows in zip(("own", "up1", "up2", "up3", "record"), around, strict=True):

@@ -65,6 +65,11 @@ def test_boilerplate_stays_out() -> None:
         assert "All rights reserved" not in text, path.name
 
 
+def test_code_keeps_its_lines_and_spaces() -> None:
+    body = b"<pre><span>def</span> <span>f</span>():<br>    <b>return</b> <i>1</i>\n</pre>"
+    assert extract(body, "text/html", "https://example.com/").text == "def f():\n    return 1"
+
+
 def test_the_same_bytes_give_the_same_document() -> None:
     body = (PAGES / "forum.html").read_bytes()
     first, second = (extract(body, "text/html", "https://example.com/f") for _ in range(2))
