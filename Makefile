@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.7
 export UV_PROJECT_ENVIRONMENT := $(VENV)
+# Behind a proxy that has a certificate of its own, the system knows it and uv does not.
+export UV_SYSTEM_CERTS := true
 
 .DEFAULT_GOAL := help
 .PHONY: train-extractor help setup crawl serve test test-unit test-integration check format docs sql release-migrations bench

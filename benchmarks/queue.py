@@ -1,6 +1,6 @@
 """bench-queue: no-op tasks through our queue and its peers, on one embedded PostgreSQL.
 
-python -m benchmarks.queue [--rounds 3] [--depth 5000000] [--finished 10000000] [--held 180]
+python -m benchmarks.queue [--parts drain growth held] [--rounds 3] [--depth 5000000] [--finished 10000000] [--held 180]
 """
 
 import argparse
@@ -42,8 +42,8 @@ async def server() -> AsyncIterator[str]:
     with tempfile.TemporaryDirectory(prefix="trapline-bench-") as home:
         os.chmod(home, 0o755)  # noqa: S103, PTH101 (its server runs as another user)
         settings = Settings(home=Path(home), database_url=None, db_host=None)
-        async with pool.server(settings) as dsn:
-            yield dsn
+        async with pool.server(settings) as running:
+            yield running.dsn
 
 
 async def database(dsn: str, name: str) -> str:
@@ -162,7 +162,7 @@ async def _claims(shallow: str, deep: str, samples: int = 900) -> tuple[list[flo
                         verdicts=[],
                         most_stalls=9,
                         agent_id=1,  # type: ignore[arg-type]
-                        wants=[(lanes[which], 10, *after[which], False)],
+                        wants=[(lanes[which], 10, *after[which], 2**15 - 1, False)],
                         starting=[],
                         lease_time=timedelta(minutes=10),
                     )
@@ -246,24 +246,28 @@ async def main(options: argparse.Namespace) -> None:
     title = versions("trapline", "asyncpg", "pgqueuer", "procrastinate", "awa-pg")
     figures: dict[str, object] = {}
     async with server() as dsn:
-        rows, rates = await drains(dsn, options.rounds)
-        best = max(rate for name, rate in rates.items() if name in PEERS)
-        figures["drain_vs_best_peer"] = round(rates["trapline"] / best, 2)
-        figures["drain_vs_bare"] = round(rates["trapline"] / rates["bare"], 2)
-        waits = await trapline.latencies(await database(dsn, "idle"), 100)
-        figures["idle_latency_p50_ms"] = round(_p(waits, 50), 2)
-        figures["idle_latency_p99_ms"] = round(_p(waits, 99), 2)
-        report(f"Drain, one process unless said otherwise ({title})", rows, figures)
-        grown, worst = await growth(dsn, options.depth, options.finished)
-        figures["claim_p99_growth"] = round(worst, 2)
-        report("Claims of 10 in a deep queue", grown, figures)
-        steady = [await held(dsn, name, options.held) for name in ("trapline", "pgqueuer-100")]
-        figures["held_snapshot_ratio"] = round(steady[0]["last ÷ first"], 2)
-        report("Steady load under a held snapshot", steady, figures)
+        if "drain" in options.parts:
+            rows, rates = await drains(dsn, options.rounds)
+            best = max(rate for name, rate in rates.items() if name in PEERS)
+            figures["drain_vs_best_peer"] = round(rates["trapline"] / best, 2)
+            figures["drain_vs_bare"] = round(rates["trapline"] / rates["bare"], 2)
+            waits = await trapline.latencies(await database(dsn, "idle"), 100)
+            figures["idle_latency_p50_ms"] = round(_p(waits, 50), 2)
+            figures["idle_latency_p99_ms"] = round(_p(waits, 99), 2)
+            report(f"Drain, one process unless said otherwise ({title})", rows, figures)
+        if "growth" in options.parts:
+            grown, worst = await growth(dsn, options.depth, options.finished)
+            figures["claim_p99_growth"] = round(worst, 2)
+            report("Claims of 10 in a deep queue", grown, figures)
+        if "held" in options.parts:
+            steady = [await held(dsn, name, options.held) for name in ("trapline", "pgqueuer-100")]
+            figures["held_snapshot_ratio"] = round(steady[0]["last ÷ first"], 2)
+            report("Steady load under a held snapshot", steady, figures)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
+    parser.add_argument("--parts", nargs="+", default=["drain", "growth", "held"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--depth", type=int, default=5_000_000)
     parser.add_argument("--finished", type=int, default=10_000_000)

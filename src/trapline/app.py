@@ -20,11 +20,17 @@ from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
 from trapline.pipeline.steps import Steps
 from trapline.queue.maintenance import loop as maintenance
+from trapline.queue.maintenance.partitions import Log, duty
 from trapline.queue.worker import Worker
 from trapline.settings import Settings
 from trapline.store.blobs import Blobs
 
 log = get_logger(__name__)
+
+# The logs of visits, which go together when their time is over.
+VISIT_LOGS = tuple(
+    Log("archive", table, "started_at") for table in ("visit", "request", "redirect", "file")
+)
 
 # How long a stopping server waits for requests that are still being answered.
 _GRACE_SECONDS = 10
@@ -83,7 +89,13 @@ async def working(
         )
         keeping.agent = worker.agent
         running = asyncio.create_task(worker.run(), name="worker")
-        duties = asyncio.create_task(maintenance.run(database), name="maintenance")
+        duties = asyncio.create_task(
+            maintenance.run(
+                database,
+                [*maintenance.all_duties(settings), duty("archive partitions", VISIT_LOGS)],
+            ),
+            name="maintenance",
+        )
         try:
             yield worker
         finally:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.queueing import assert_sound, kinds_of, numbers, submit
 from trapline.db import pool, tenancy
-from trapline.db.pool import Database
+from trapline.db.pool import Database, ExternalServer
 from trapline.settings import Settings
 
 TASKS = 20_000
@@ -29,14 +29,14 @@ async def own_server() -> AsyncIterator[tuple[str, Settings]]:
     """A server of this test's own, because it is restarted."""
     home = Path(tempfile.mkdtemp(prefix="trapline-chaos-"))
     settings = Settings(home=home, database_url=None, db_host=None, redis_url=None, pool_size=6)
-    async with pool.server(settings) as dsn:
-        async with pool.owner(dsn, settings) as conn:
+    async with pool.server(settings) as server:
+        async with pool.owner(server.dsn, settings) as conn:
             await pool.prepare(conn)
             await conn.execute("CREATE SCHEMA chaos")
             await conn.execute("GRANT USAGE ON SCHEMA chaos TO trapline_worker")
             await conn.execute("CREATE TABLE chaos.effect (n integer PRIMARY KEY)")
             await conn.execute("GRANT ALL ON chaos.effect TO trapline_worker")
-        yield dsn, settings
+        yield server.dsn, settings
     shutil.rmtree(home, ignore_errors=True)
 
 
@@ -44,7 +44,7 @@ async def own_server() -> AsyncIterator[tuple[str, Settings]]:
 async def test_every_effect_is_there_once(own_server: tuple[str, Settings]) -> None:
     dsn, settings = own_server
     rng = random.Random(11)
-    async with Database.connect(dsn, settings) as database:
+    async with Database.connect(ExternalServer(dsn), settings) as database:
         async with database.system_tx() as conn:
             organisation_id = await tenancy.ensure_default(conn)
         job_id, _ = await submit(database, kinds_of(), organisation_id, numbers(TASKS))

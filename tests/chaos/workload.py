@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.queueing import kinds_of
 from trapline.db.connection import Connection
-from trapline.db.pool import Database
+from trapline.db.pool import Database, ExternalServer
 from trapline.queue.finishing import Attempt
 from trapline.queue.maintenance import loop
 from trapline.queue.maintenance.duty import Duty
@@ -36,7 +36,7 @@ async def main(dsn: str, home: str) -> None:
         Duty("sweep", sweep, timedelta(seconds=2)),
         Duty("dead", Undertaker().look, timedelta(seconds=1)),
     ]
-    async with Database.connect(dsn, settings) as database:
+    async with Database.connect(ExternalServer(dsn), settings) as database:
         worker = Worker(
             database,
             kinds_of(_handle, stored=True),

@@ -5,6 +5,7 @@ The catalog is walked: a new table is covered without anyone remembering.
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -15,6 +16,10 @@ from trapline.db.connection import TENANT, WORKER, OwnConnection
 from trapline.db.pool import Database
 from trapline.errors import Forbidden
 from trapline.model import MemberId, OrganisationId
+from trapline.queue import jobs
+from trapline.queue.jobs import NewJob
+from trapline.queue.kinds import Kind, Kinds
+from trapline.queue.tasks import NewTask, Unique
 
 RELATIONS = """
 SELECT n.nspname, c.relname, c.relkind::text AS kind, c.relrowsecurity, c.relforcerowsecurity,
@@ -120,6 +125,51 @@ async def test_a_tenant_reads_updates_and_deletes_none_of_anothers_rows(
             f"SELECT count(*) FROM {relation} WHERE {column} = $1", tenants.b
         )
         assert left > 0, f"{relation}: a row of another organisation was deleted"
+
+
+SHARED = {
+    ("trapline", "migration"),
+    ("trapline", "functions"),
+    ("archive", "mimetype"),
+    ("frontier", "robots"),
+    ("queue", "agent"),
+    ("queue", "consumer"),
+    ("queue", "duty"),
+    ("queue", "gate"),
+    ("queue", "lease"),
+    ("queue", "statistic"),
+    ("queue", "statistic_default"),
+}
+"""Tables that belong to no organisation. A new one is a decision: it must be listed here."""
+
+
+async def test_a_table_is_isolated_or_known_to_be_shared(owner: OwnConnection) -> None:
+    rows = await owner.fetch(RELATIONS, list(schemas.SCHEMAS))
+    open_tables = {
+        (row["nspname"], row["relname"])
+        for row in rows
+        if row["kind"] in {"r", "p"} and not row["relforcerowsecurity"]
+    }
+    assert open_tables == SHARED
+
+
+async def test_tables_that_only_follow_a_job_are_isolated_too(
+    database: Database, owner: OwnConnection, tenants: Tenants
+) -> None:
+    """Rows without an organisation of their own are seen by whoever sees their lane or task."""
+    kinds = Kinds([Kind("noop", dict)])
+    new = [NewTask("noop", {"n": n}, unique=Unique(str(n))) for n in range(6)]
+    async with database.tenant_tx(tenants.b) as conn:
+        job = NewJob("noop", tenants.b, limit=4)
+        await jobs.submit(conn, kinds, job, new, now=datetime.now(UTC))
+    filled = {"ready", "overflow", "unique_key", "task", "lane", "job"}
+    for table in filled:
+        count = f"SELECT count(*) FROM queue.{table}"
+        assert await owner.fetchval(count) > 0, table
+        async with database.tenant_tx(tenants.b) as conn:
+            assert await conn.fetchval(count) > 0, table
+        async with database.tenant_tx(tenants.a) as conn:
+            assert await conn.fetchval(count) == 0, table
 
 
 async def test_a_tenant_cannot_write_rows_for_another(database: Database, tenants: Tenants) -> None:

@@ -72,7 +72,7 @@ async def test_claim_finish_sweep_and_status_read_by_index(full: asyncpg.Connect
         return await claiming.turn(
             full,
             verdicts=verdicts,  # type: ignore[arg-type]
-            wants=[(lane, 100, -(2**15), 0, False), (lane, 100, -(2**15), 0, True)],
+            wants=[(lane, 100, -(2**15), 0, 99, False), (lane, 100, -(2**15), 0, 99, True)],
             **options,  # type: ignore[arg-type]
         )
 

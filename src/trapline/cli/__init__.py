@@ -33,6 +33,8 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+_SERVICES = frozenset({"serve", "work"})
+
 
 class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -58,8 +60,12 @@ class _LazyGroup(click.Group):
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Turn websites and files into clean, searchable, versioned content in your own PostgreSQL."""
-    ctx.obj = Settings.load()
-    logs.configure(ctx.obj)
+    settings = Settings.load()
+    if ctx.invoked_subcommand not in _SERVICES and "log_level" not in settings.model_fields_set:
+        # Whoever types a command reads its own output; a service has nothing but its log.
+        settings = settings.model_copy(update={"log_level": "warning"})
+    ctx.obj = settings
+    logs.configure(settings)
 
 
 def main() -> None:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import asyncpg
+
 from trapline.db.connection import Connection
 from trapline.errors import DatabaseUnavailable
 
@@ -63,14 +65,21 @@ async def require(conn: Connection) -> ServerReport:
 
 
 async def install_extensions(conn: Connection) -> None:
-    """Create what is available and missing. Others may do so at once: they hold the same lock."""
+    """Create what is available and missing; an optional one that may not be created is left out."""
     rows = await conn.fetch(
-        "SELECT format('CREATE EXTENSION IF NOT EXISTS %I', name) AS statement"
+        "SELECT name, format('CREATE EXTENSION IF NOT EXISTS %I', name) AS statement"
         " FROM pg_available_extensions WHERE name = ANY($1) AND installed_version IS NULL",
-        list(REQUIRED_EXTENSIONS),
+        [*REQUIRED_EXTENSIONS, *OPTIONAL_EXTENSIONS],
     )
     for row in rows:
-        async with conn.transaction():
-            # Two sessions that create the same extension at once fail on its catalog row.
-            await conn.execute("SELECT pg_advisory_xact_lock(hashtext('trapline extensions'))")
-            await conn.execute(row["statement"])
+        try:
+            async with conn.transaction():
+                # Two sessions that create the same extension at once fail on its catalog row.
+                await conn.execute("SELECT pg_advisory_xact_lock(hashtext('trapline extensions'))")
+                await conn.execute(row["statement"])
+        except asyncpg.InsufficientPrivilegeError:
+            if row["name"] in REQUIRED_EXTENSIONS:
+                raise DatabaseUnavailable(
+                    f"This database user may not create the extension {row['name']}."
+                    f" An administrator must run once: {row['statement']};"
+                ) from None

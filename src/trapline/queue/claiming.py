@@ -52,7 +52,7 @@ class Claimer:
                 verdicts=[attempt.row() for attempt in attempts],
                 most_stalls=self.most_stalls,
                 agent_id=agent_id,
-                wants=[want.row() for want in wants],
+                wants=[row for want in wants for row in want.rows()],
                 starting=list(starting),
                 lease_time=self.lease_time,
             )

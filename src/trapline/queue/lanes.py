@@ -16,11 +16,17 @@ from trapline.queue.sql.claiming import ServedLanesRow
 
 START: Final = (-(2**15), 0)
 """Before every position in a lane."""
+LAST_PRIORITY: Final = 2**15 - 1
 
 SECONDS_PER_PRIORITY: Final = 1.0
 QUANTUM: Final = 8
 RESCAN_EVERY: Final = 1.5
-# A rescan walks over rows that died under a long-held snapshot; it may cost at most this share.
+# A rescan begins where we stood so long ago: what a transaction numbered before that, it has
+# committed by now. Only a look that finds nothing, and one now and then, begins at the start,
+# for that walks over all rows that died under a long-held snapshot.
+FLOOR_AGE: Final = 30.0
+FULL_RESCAN_EVERY: Final = 300.0
+# Whatever a rescan costs, it takes no more than this share of the time.
 RESCAN_SHARE: Final = 0.02
 EMPTY_PAUSE: Final = 1.0
 
@@ -39,6 +45,10 @@ class Lane:
     zero_data_retention: bool
     after: tuple[int, int] = START
     rescan_at: float = 0.0
+    full_rescan_at: float = 0.0
+    floor: tuple[int, int] = START
+    next_floor: tuple[int, int] = START
+    floor_at: float = 0.0
     # In a heap, either to be served or parked; False while a claim looks at it.
     listed: bool = False
 
@@ -56,6 +66,10 @@ _FREED: Final = frozenset({"gate", "job", "organisation", "busy"})
 _EMPTY: Final = "empty"
 
 
+WantRow = tuple[int | None, int | None, int | None, int | None, int | None, bool | None]
+"""A want as queue.want has it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Want:
     """How many tasks a claim asks of a lane."""
@@ -63,9 +77,15 @@ class Want:
     lane: Lane
     take: int
     after: tuple[int, int]
+    rescan: bool = False
 
-    def row(self) -> tuple[int | None, int | None, int | None, int | None, bool | None]:
-        return (self.lane.id, self.take, *self.after, self.lane.limited)
+    def rows(self) -> list[WantRow]:
+        """Return it as the database takes it; a rescan also looks at all better priorities."""
+        lane = self.lane
+        rows: list[WantRow] = [(lane.id, self.take, *self.after, LAST_PRIORITY, lane.limited)]
+        if self.rescan and self.after != START:
+            rows.insert(0, (lane.id, self.take, *START, self.after[0] - 1, lane.limited))
+        return rows
 
 
 class Lanes:
@@ -130,10 +150,19 @@ class Lanes:
 
     def _want(self, lane: Lane, take: int, now: float) -> Want:
         lane.listed = False
-        after = lane.after
-        if now >= lane.rescan_at:
-            after, lane.rescan_at = START, now + self._rescan_every
-        return Want(lane, take, after)
+        if now < lane.rescan_at:
+            return Want(lane, take, lane.after)
+        lane.rescan_at = now + self._rescan_every
+        if now >= lane.full_rescan_at:
+            lane.full_rescan_at = now + FULL_RESCAN_EVERY
+            return Want(lane, take, START, rescan=True)
+        if now >= lane.floor_at:
+            lane.floor, lane.next_floor, lane.floor_at = (
+                lane.next_floor,
+                lane.after,
+                now + FLOOR_AGE,
+            )
+        return Want(lane, take, min(lane.floor, lane.after), rescan=True)
 
     def answered(
         self, want: Want, got: Sequence[tuple[int, int]], blocked: Blocked | None, now: float
@@ -144,25 +173,25 @@ class Lanes:
             last = max(got)
             lane.pending = False
             # A rescan that found an older task says nothing about those that we skipped.
-            lane.after = last if want.after != START else max(last, lane.after)
+            lane.after = max(last, lane.after) if want.rescan else last
         if blocked is not None:
             self._park(lane, blocked.until, blocked.by)
         elif len(got) < want.take and want.after == START:
             self._park(lane, now + EMPTY_PAUSE, _EMPTY)
         else:
             if len(got) < want.take:
-                lane.rescan_at = now
+                lane.rescan_at = lane.full_rescan_at = now
             self._list(lane, now)
 
     def cost(self, wants: Iterable[Want], seconds: float) -> None:
         """Rescan less often when it is dear."""
-        if any(want.after == START for want in wants):
-            self._rescan_every = min(60.0, max(RESCAN_EVERY, seconds / RESCAN_SHARE))
+        if any(want.rescan for want in wants):
+            self._rescan_every = min(300.0, max(RESCAN_EVERY, seconds / RESCAN_SHARE))
 
     def give_back(self, wants: Iterable[Want], now: float) -> None:
         """A claim failed: nothing is known of what it would have got."""
         for want in wants:
-            want.lane.rescan_at = now
+            want.lane.rescan_at = want.lane.full_rescan_at = now
             self._list(want.lane, now)
 
     def wake(self, now: float) -> None:

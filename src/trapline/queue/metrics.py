@@ -13,7 +13,6 @@ _SLOW = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
 CLAIM = Histogram("trapline_queue_turn_seconds", "One turn: finish and claim.", buckets=_FAST)
 FINISH = Histogram("trapline_queue_finish_seconds", "One finishing transaction.", buckets=_FAST)
-RUN = Histogram("trapline_task_seconds", "One attempt at a task.", ["kind"], buckets=_SLOW)
 ENDED = Counter("trapline_tasks_total", "Attempts by what they came to.", ["kind", "verdict"])
 STALLS = Counter("trapline_task_stalls_total", "Leases that were lost.", ["kind"])
 IN_HAND = Gauge("trapline_tasks_in_hand", "Tasks that this process has claimed.")

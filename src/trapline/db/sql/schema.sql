@@ -13,6 +13,10 @@ CREATE SCHEMA store;
 
 CREATE SCHEMA tenancy;
 
+CREATE EXTENSION IF NOT EXISTS pg_stat_statements WITH SCHEMA public;
+
+COMMENT ON EXTENSION pg_stat_statements IS 'track planning and execution statistics of all SQL statements executed';
+
 CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public;
 
 COMMENT ON EXTENSION pg_trgm IS 'text similarity measurement and index searching based on trigrams';
@@ -117,6 +121,7 @@ CREATE TYPE queue.want AS (
 	take integer,
 	after_priority smallint,
 	after_turn bigint,
+	to_priority smallint,
 	limited boolean
 );
 
@@ -157,6 +162,15 @@ BEGIN
             AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
                  deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, over)
         WHERE t.job_id = p_job AND t.id > 0;
+    END IF;
+    IF admitted > 0 THEN
+        SELECT linked + count(*) FILTER (WHERE s.source = 1),
+               from_sitemap + count(*) FILTER (WHERE s.source = 2)
+        INTO linked, from_sitemap
+        FROM (
+            SELECT o.task_id FROM queue.overflow o WHERE o.job_id = p_job
+            ORDER BY o.task_id LIMIT admitted) a
+        CROSS JOIN LATERAL (SELECT t.source FROM queue.task t WHERE t.id = a.task_id OFFSET 0) s;
     END IF;
 END
 $$;
@@ -476,6 +490,7 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT r.ctid AS at FROM queue.ready r
             WHERE r.lane_id = l.id AND (r.priority, r.turn) > (w.after_priority, w.after_turn)
+                AND r.priority <= w.to_priority
             ORDER BY r.priority, r.turn LIMIT w.take FOR UPDATE SKIP LOCKED) r
     ),
     moved AS MATERIALIZED (

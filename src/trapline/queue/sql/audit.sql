@@ -9,7 +9,8 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE o.task_id IS NULL) AS total,
            count(*) FILTER (WHERE o.task_id IS NOT NULL) AS overflow,
            count(*) FILTER (WHERE t.counted AND o.task_id IS NULL AND d.status IS DISTINCT FROM 2) AS reserved,
-           count(*) FILTER (WHERE t.source = 1 AND o.task_id IS NULL) AS found
+           count(*) FILTER (WHERE t.source = 1 AND o.task_id IS NULL) AS found,
+           count(*) FILTER (WHERE t.source = 2 AND o.task_id IS NULL) AS from_sitemap
     FROM queue.task t
     LEFT JOIN queue.done d ON d.task_id = t.id
     LEFT JOIN queue.overflow o ON o.job_id = t.job_id AND o.task_id = t.id
@@ -30,6 +31,8 @@ CROSS JOIN LATERAL (VALUES
     ('skipped', j.skipped, r.skipped),
     ('total', j.total, r.total),
     ('overflow', j.overflow, r.overflow),
+    ('found', j.found, r.found),
+    ('from sitemap', j.from_sitemap, r.from_sitemap),
     ('reserved', j.reserved, r.reserved),
     ('remaining', j.remaining,
         CASE WHEN j.status IN ('pending', 'running', 'paused') THEN n.queued + n.active ELSE 0 END),

@@ -77,7 +77,7 @@ async def turn(
     ],
     most_stalls: int,
     agent_id: AgentId,
-    wants: Sequence[tuple[int | None, int | None, int | None, int | None, bool | None]],
+    wants: Sequence[tuple[int | None, int | None, int | None, int | None, int | None, bool | None]],
     starting: Sequence[UUID],
     lease_time: timedelta,
 ) -> list[TurnRow]:

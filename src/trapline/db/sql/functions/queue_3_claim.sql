@@ -17,6 +17,7 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT r.ctid AS at FROM queue.ready r
             WHERE r.lane_id = l.id AND (r.priority, r.turn) > (w.after_priority, w.after_turn)
+                AND r.priority <= w.to_priority
             ORDER BY r.priority, r.turn LIMIT w.take FOR UPDATE SKIP LOCKED) r
     ),
     moved AS MATERIALIZED (

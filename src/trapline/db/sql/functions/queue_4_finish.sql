@@ -354,6 +354,15 @@ BEGIN
                  deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, over)
         WHERE t.job_id = p_job AND t.id > 0;
     END IF;
+    IF admitted > 0 THEN
+        SELECT linked + count(*) FILTER (WHERE s.source = 1),
+               from_sitemap + count(*) FILTER (WHERE s.source = 2)
+        INTO linked, from_sitemap
+        FROM (
+            SELECT o.task_id FROM queue.overflow o WHERE o.job_id = p_job
+            ORDER BY o.task_id LIMIT admitted) a
+        CROSS JOIN LATERAL (SELECT t.source FROM queue.task t WHERE t.id = a.task_id OFFSET 0) s;
+    END IF;
 END
 $$;
 

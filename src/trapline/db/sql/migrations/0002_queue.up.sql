@@ -407,12 +407,13 @@ CREATE TYPE queue.gate_change AS (
     not_before timestamptz
 );
 
--- How many tasks a worker wants of a lane, after which position.
+-- How many tasks a worker wants of a lane, after which position, up to which priority.
 CREATE TYPE queue.want AS (
     lane_id bigint,
     take integer,
     after_priority smallint,
     after_turn bigint,
+    to_priority smallint,
     limited boolean
 );
 
