@@ -1,16 +1,13 @@
 """Jobs: what someone asked for once, with its counters, its limit and its end."""
 
-import secrets
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
-from uuid import UUID
 
 from trapline.db.connection import Connection
 from trapline.errors import Conflict, InvalidInput, NotFound
-from trapline.model import JobId, MemberId, OrganisationId, TraceId
+from trapline.model import JobId, MemberId, OrganisationId, TraceId, new_uuid
 from trapline.queue import tasks
 from trapline.queue.gates import Gate
 from trapline.queue.kinds import Kinds
@@ -28,11 +25,7 @@ _WORKERS_WITHOUT_LIMIT = 5
 
 
 def new_id() -> JobId:
-    """Return a UUIDv7: jobs made one after the other lie side by side in every index."""
-    stamp = time.time_ns() // 1_000_000
-    value = (stamp & ((1 << 48) - 1)) << 80 | 0x7 << 76
-    value |= secrets.randbits(12) << 64 | 0b10 << 62 | secrets.randbits(62)
-    return JobId(UUID(int=value))
+    return JobId(new_uuid())
 
 
 @dataclass(frozen=True, slots=True)
