@@ -5,6 +5,7 @@ Owns no table.
 """
 
 import importlib
+import os
 import sys
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -70,6 +71,9 @@ def cli(ctx: click.Context) -> None:
 
 def main() -> None:
     """Run one command; what goes wrong is one sentence on stderr and an exit status."""
+    # The extractor multiplies small matrices: threads for them cost more than they save. numpy
+    # reads this when it is first imported.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         # Without standalone mode click returns the status of `ctx.exit` instead of leaving.
         sys.exit(cli(standalone_mode=False))
