@@ -78,8 +78,7 @@ def test_memory_is_bounded(pool: Pool) -> None:
     status = Path(f"/proc/{pid}/status").read_text()
     now = int(status.partition("VmSize:")[2].split()[0]) * 1024
     many = files.docx("<w:p><w:r><w:t>x</w:t></w:r></w:p>" * 60_000)
-    # Python says so itself; a native allocation that fails takes the process with it.
-    with pytest.raises(Unreadable, match=r"more memory than the limit|crashed the reader"):
+    with pytest.raises(Unreadable, match="more memory than the limit"):
         pool.read(many, Kind.DOCX, Limits(memory_bytes=now + 20_000_000))
     assert len(pool.read(many, Kind.DOCX, LIMITS).blocks) == 60_000
 

@@ -9,6 +9,8 @@ import resource
 import socket
 import sys
 
+import msgspec
+
 from trapline.extract.documents import wire
 from trapline.extract.documents.kinds import Kind
 from trapline.extract.documents.readers import read
@@ -28,7 +30,18 @@ def serve(connection: socket.socket) -> None:
             return
         _limit(request.limits)
         connection.settimeout(None)
-        wire.send(connection, _answer(request, body))
+        wire.send_bytes(connection, _encoded_answer(request, body))
+
+
+def _encoded_answer(request: wire.Request, body: bytes) -> bytes:
+    """Read and encode under the limit: the reading may fit into it, and its encoding not."""
+    try:
+        return msgspec.msgpack.encode(_answer(request, body))
+    except MemoryError:
+        # Saying so needs memory as well.
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        reason = "it needs more memory than the limit"
+        return msgspec.msgpack.encode(wire.Answer(fault=wire.Fault.UNREADABLE, reason=reason))
 
 
 def _answer(request: wire.Request, body: bytes) -> wire.Answer:
