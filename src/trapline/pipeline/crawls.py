@@ -28,16 +28,12 @@ class Crawl:
     job_id: JobId
     organisation_id: OrganisationId
     options: CrawlOptions
-    user_agent: str
+    robots_agent: str
     scope: Scope
     judge: LinkJudge
     access: KnownAccess
     cookies: CookieJar = field(default_factory=CookieJar)
     sites: dict[str, SiteId] = field(default_factory=dict)
-
-    @property
-    def robots_agent(self) -> str:
-        return self.options.robots_user_agent or self.user_agent
 
     def key(self, url: str) -> str:
         """Return what must be there once in this job for a URL."""
@@ -78,14 +74,12 @@ class Crawls:
     def _crawl(self, job_id: JobId, organisation_id: OrganisationId, stored: object) -> Crawl:
         options = msgspec.convert(stored, CrawlOptions)
         scope = Scope(options.scope_rules())
-        agent = options.robots_user_agent or self.settings.user_agent
-        access = KnownAccess(self.robots, agent)
+        robots_agent = options.robots_user_agent or self.settings.user_agent
+        access = KnownAccess(self.robots, robots_agent)
         judge = LinkJudge(
             scope,
             {} if options.ignore_robots else access,
             query=options.query,
             similar=options.similar_urls_once,
         )
-        return Crawl(
-            job_id, organisation_id, options, self.settings.user_agent, scope, judge, access
-        )
+        return Crawl(job_id, organisation_id, options, robots_agent, scope, judge, access)

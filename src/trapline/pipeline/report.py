@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
-from trapline.errors import OUTCOMES, ExitCode
+from trapline.errors import ExitCode
 from trapline.model import JobId, OrganisationId, TaskId
 from trapline.pipeline.sql import report as queries
 from trapline.pipeline.sql.report import FailedPagesRow, PagesOfRow, SlowestVisitsRow
@@ -50,7 +50,3 @@ async def pages(
         if len(rows) < _PAGE:
             return
         after = rows[-1].task_id
-
-
-def sentence(code: int | None) -> str:
-    return "" if code is None else OUTCOMES[ExitCode(code)].sentence

@@ -10,9 +10,8 @@ async def implicit(conn: Connection, organisation_id: OrganisationId, origin: st
     """Return the site of an origin such as `https://example.com`, made on first use."""
     row = await queries.implicit_site(conn, organisation_id=organisation_id, base_url=origin)
     if row is None:
-        name = origin.partition("://")[2]
         await queries.ensure_site(
-            conn, organisation_id=organisation_id, name=f"{name} ({origin})", base_url=origin
+            conn, organisation_id=organisation_id, name=origin, base_url=origin
         )
         row = await queries.implicit_site(conn, organisation_id=organisation_id, base_url=origin)
     if row is None:

@@ -95,15 +95,3 @@ async def find_urls(
 ) -> list[FindUrlsRow]:
     """The ids of URLs that have a row."""
     return [FindUrlsRow(*row) for row in await conn.fetch(_FIND_URLS, organisation_ids, hashes)]
-
-
-_URL_TEXT: Final = """
--- name: UrlText
-SELECT url::text AS "url!" FROM frontier.url_text WHERE id = $1
-"""
-
-
-async def url_text(conn: Connection, *, url_id: UrlId) -> str | None:
-    """A URL as it is written."""
-    value: str | None = await conn.fetchval(_URL_TEXT, url_id)
-    return value

@@ -31,7 +31,3 @@ ON CONFLICT DO NOTHING;
 SELECT u.id AS url_id, u.organisation_id, u.hash
 FROM unnest(sqlc.arg(organisation_ids)::uuid[], sqlc.arg(hashes)::bytea[]) AS wanted (organisation_id, hash)
 JOIN frontier.url u USING (organisation_id, hash);
-
--- name: UrlText :one
--- A URL as it is written.
-SELECT url::text AS "url!" FROM frontier.url_text WHERE id = sqlc.arg(url_id);

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from msgspec import Struct
@@ -25,28 +25,6 @@ class AddVersionsRow(Struct, frozen=True, gc=False):
     version_id: int
     page_id: PageId
     number: int
-
-
-class VersionRow(Struct, frozen=True, gc=False):
-    id: int
-    organisation_id: OrganisationId
-    page_id: PageId
-    number: int
-    visit_id: int
-    job_id: JobId | None
-    fetched_at: datetime
-    content_hash: bytes
-    extractor_version: int
-    status: int | None
-    title: str | None
-    language: str | None
-    page_type: str | None
-    text: str
-    markdown: str
-    metadata: Any
-    links: Any
-    warning: str | None
-    sha256: bytes | None
 
 
 _SEE_PAGES: Final = """
@@ -204,15 +182,3 @@ async def pages_gone(
 ) -> None:
     """Note pages that the server says are gone."""
     await conn.execute(_PAGES_GONE, site_ids, url_ids, ats)
-
-
-_GET_VERSION: Final = """
--- name: GetVersion
-SELECT * FROM store.version WHERE id = $1
-"""
-
-
-async def get_version(conn: Connection, *, version_id: int) -> VersionRow | None:
-    """One version of a page."""
-    row = await conn.fetchrow(_GET_VERSION, version_id)
-    return None if row is None else VersionRow(*row)

@@ -72,7 +72,3 @@ SET gone_at = coalesce(p.gone_at, gone.at)
 FROM unnest(sqlc.arg(site_ids)::uuid[], sqlc.arg(url_ids)::bigint[], sqlc.arg(ats)::timestamptz[])
     AS gone (site_id, url_id, at)
 WHERE p.site_id = gone.site_id AND p.url_id = gone.url_id;
-
--- name: GetVersion :one
--- One version of a page.
-SELECT * FROM store.version WHERE id = sqlc.arg(version_id);
