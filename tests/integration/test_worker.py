@@ -124,7 +124,7 @@ async def test_a_bad_handler_fails_its_task_alone(
 async def test_a_handler_that_will_not_stop_is_given_up(
     database: Database, organisation_id: OrganisationId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trapline.queue.worker.PATIENCE", 0.3)
+    monkeypatch.setattr("trapline.queue.runners.PATIENCE", 0.3)
     release = asyncio.Event()
 
     async def stubborn(task: Task) -> None:
@@ -343,7 +343,7 @@ async def test_cancel_stops_queued_tasks_at_once_and_running_ones_soon(
             await jobs.cancel(conn, job_id, by="me", reason="enough")
         worker.bell.ring(jobs=[job_id])
         async with asyncio.timeout(10):
-            await until(lambda: not worker._unfinished())
+            await until(lambda: not worker.in_hand)
         job = await status(database, job_id)
     assert (job.status, job.cancelled, job.remaining) == ("cancelled", 50, 0)
     assert (job.cancelled_by, job.cancel_reason) == ("me", "enough")
@@ -366,7 +366,7 @@ async def test_pause_and_resume(database: Database, organisation_id: Organisatio
         async with database.tenant_tx(organisation_id) as conn:
             await jobs.pause(conn, job_id)
         async with asyncio.timeout(10):
-            await until(lambda: not worker._unfinished())
+            await until(lambda: not worker.in_hand)
         held = done
         await asyncio.sleep(0.3)
         assert done == held < 200

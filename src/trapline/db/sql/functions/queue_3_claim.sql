@@ -28,11 +28,11 @@ BEGIN
         SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls, p_slots FROM moved m
     )
     SELECT m.task_id, m.lane_id, p_lease, m.priority, m.turn, m.attempts, m.stalls,
-           t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.created_at, t.trace_id,
+           t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.trace_id,
            NULL::text, NULL::timestamptz, NULL::uuid, NULL::text
     FROM moved m CROSS JOIN LATERAL (
         SELECT t.kind, t.payload::text AS payload, t.max_attempts, t.timeout, t.deadline,
-               t.created_at, t.trace_id
+               t.trace_id
         FROM queue.task t WHERE t.id = m.task_id OFFSET 0) t;
 END
 $$;
@@ -41,7 +41,7 @@ $$;
 CREATE OR REPLACE FUNCTION queue.blocked(p_lane bigint, p_by text, p_until timestamptz)
 RETURNS queue.claimed
 LANGUAGE sql IMMUTABLE AS $$
-    SELECT ROW(NULL, p_lane, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    SELECT ROW(NULL, p_lane, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
                p_by, p_until, NULL, NULL)::queue.claimed
 $$;
 
@@ -148,7 +148,7 @@ LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     )
     SELECT NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint, NULL::bigint, NULL::smallint,
            NULL::smallint, NULL::text, NULL::text, NULL::smallint, NULL::interval, NULL::timestamptz,
-           NULL::timestamptz, NULL::uuid, NULL::text, NULL::timestamptz, s.id, 'running'
+           NULL::uuid, NULL::text, NULL::timestamptz, s.id, 'running'
     FROM started s
 $$;
 
