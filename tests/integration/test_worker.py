@@ -110,6 +110,8 @@ async def test_a_bad_handler_fails_its_task_alone(
     async with working(database, kinds):
         job = await ended(database, job_id)
     assert (job.status, job.failed) == ("failed", 1)
+    assert job.error is not None
+    assert reason in job.error
     async with database.tenant_tx(organisation_id) as conn:
         task = await tasks.get(conn, added[0].task_id)
         (letter,) = await deadletters.list_open(conn, organisation_id, Filter())
@@ -237,6 +239,43 @@ async def test_children_stay_within_the_limit_and_skipped_ones_hand_theirs_on(
     assert [event.number for event in told] == list(range(1, len(told) + 1))
     assert sum(event.type == "page" for event in told) == 20
     assert told[-1].type == "job.completed"
+    await assert_sound(database)
+
+
+async def test_within_a_lane_better_priorities_run_first_and_then_the_older(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    order: list[int] = []
+
+    async def handle(task: Task) -> None:
+        order.append(task.payload.n)
+
+    kinds = kinds_of(handle)
+    new = [NewTask("number", Number(n), priority=-(n % 3)) for n in range(30)]
+    job_id, _ = await submit(database, kinds, organisation_id, new)
+    async with working(database, kinds, concurrency=1):
+        await ended(database, job_id)
+    assert order == sorted(range(30), key=lambda n: (-(n % 3), n))
+
+
+async def test_results_come_back_whichever_way_the_task_was_finished(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async def handle(task: Task) -> object:
+        if task.payload.n == 3:
+            raise Skip("not needed")
+        return {"n": task.payload.n} if task.payload.n % 2 else None
+
+    kinds = kinds_of(handle)
+    job_id, added = await submit(database, kinds, organisation_id, numbers(6))
+    async with working(database, kinds):
+        job = await ended(database, job_id)
+    assert (job.status, job.completed, job.skipped, job.error) == ("completed", 5, 1, None)
+    async with database.tenant_tx(organisation_id) as conn:
+        found = [await tasks.get(conn, answer.task_id) for answer in added]
+    assert [task.result for task in found] == [None, {"n": 1}, None, None, None, {"n": 5}]
+    assert [task.attempts for task in found] == [1] * 6
+    assert all(task.agent_id is not None and task.started_at is not None for task in found)
     await assert_sound(database)
 
 

@@ -100,7 +100,8 @@ class Lookout:
     async def renewals(self) -> None:
         """Renew the leases; stop what is no longer ours."""
         while True:
-            await asyncio.sleep(self.lease_time.total_seconds() / RENEWALS_PER_LEASE)
+            every = self.database.settings.lease_renewal_seconds
+            await asyncio.sleep(min(every, self.lease_time.total_seconds() / RENEWALS_PER_LEASE))
             async with self.database.system_tx() as conn:
                 lost = await self.leases.renew(conn, self.lease_time)
             if not lost:

@@ -33,12 +33,13 @@ from trapline.queue.tasks import Task
 log = get_logger(__name__)
 
 AT_ONCE: Final = 2
+PARTS: Final = 3
 # While a turn is under way, another one begins when it has so much to finish or to claim.
 WORTH_A_TURN: Final = 200
 LONGEST_PAUSE: Final = 1.0
 # Claimed ahead: what is done in this time, at most so many.
 AHEAD_SECONDS: Final = 0.05
-MOST_AHEAD: Final = 2_000
+MOST_AHEAD: Final = 3_000
 MOST_STORED: Final = 200
 UNKNOWN_KIND_PAUSE: Final = timedelta(seconds=5)
 _PAUSE: Final = 0.2
@@ -106,8 +107,9 @@ class Turns:
         room = self._room() + ended if self.claiming else 0
         if self.under_way and max(ended, room) < WORTH_A_TURN:
             return [], []
-        # Claims are halves of what may be in hand: one half runs while the other is fetched.
-        room = min(room, max(self.concurrency, (self.concurrency + self._pace.ahead) // AT_ONCE))
+        # A part of what may be in hand is claimed while one runs and one is being finished.
+        part = (self.concurrency + self._pace.ahead) // PARTS
+        room = min(room, max(self.concurrency, part))
         attempts = self.outbox.take()
         return attempts, self.lanes.pick(room, time.monotonic()) if room > 0 else []
 

@@ -238,36 +238,6 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION queue.claim(p_agent bigint, p_wants queue.want[], p_starting uuid[], p_lease_time interval) RETURNS SETOF queue.claimed
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    lease bigint := nextval('queue.lease_id_seq');
-    want queue.want;
-    taken bigint;
-    free queue.want[] := ARRAY(SELECT w FROM unnest(p_wants) w WHERE NOT w.limited);
-BEGIN
-    IF cardinality(free) > 0 THEN
-        RETURN QUERY SELECT * FROM queue.move(lease, free, 0::smallint);
-    END IF;
-    FOR want IN SELECT w.* FROM unnest(p_wants) w WHERE w.limited LOOP
-        RETURN QUERY SELECT * FROM queue.move_limited(lease, want);
-    END LOOP;
-    SELECT l.task_id INTO taken FROM queue.leased l WHERE l.lease_id = lease LIMIT 1;
-    IF FOUND THEN
-        INSERT INTO queue.lease (id, agent_id, expires_at)
-        VALUES (lease, p_agent, clock_timestamp() + p_lease_time);
-        IF cardinality(p_starting) > 0 THEN
-            RETURN QUERY SELECT * FROM queue.start_jobs(ARRAY(
-                SELECT DISTINCT l.job_id
-                FROM queue.leased d
-                CROSS JOIN LATERAL (SELECT l.job_id FROM queue.lane l WHERE l.id = d.lane_id OFFSET 0) l
-                WHERE d.lease_id = lease AND l.job_id = ANY (p_starting)));
-        END IF;
-    END IF;
-END
-$$;
-
 CREATE FUNCTION queue.complete(p_leases bigint[], p_tasks bigint[], p_results text[]) RETURNS uuid[]
     LANGUAGE plpgsql
     AS $$
@@ -1087,6 +1057,9 @@ CREATE FUNCTION queue.turn(p_leases bigint[], p_tasks bigint[], p_results text[]
     AS $$
 DECLARE
     news uuid[];
+    lease bigint;
+    want queue.want;
+    free queue.want[];
 BEGIN
     IF cardinality(p_tasks) > 0 THEN
         news := queue.complete(p_leases, p_tasks, p_results);
@@ -1096,8 +1069,28 @@ BEGIN
     IF cardinality(news) > 0 THEN
         RETURN QUERY SELECT * FROM queue.tidings(news);
     END IF;
-    IF cardinality(p_wants) > 0 THEN
-        RETURN QUERY SELECT * FROM queue.claim(p_agent, p_wants, p_starting, p_lease_time);
+    IF cardinality(p_wants) = 0 THEN RETURN; END IF;
+
+    -- Handing rows from function to function costs a copy each time, so the claim stands here.
+    lease := nextval('queue.lease_id_seq');
+    free := ARRAY(SELECT w FROM unnest(p_wants) w WHERE NOT w.limited);
+    IF cardinality(free) > 0 THEN
+        RETURN QUERY SELECT * FROM queue.move(lease, free, 0::smallint);
+    END IF;
+    FOR want IN SELECT w.* FROM unnest(p_wants) w WHERE w.limited LOOP
+        RETURN QUERY SELECT * FROM queue.move_limited(lease, want);
+    END LOOP;
+    PERFORM FROM queue.leased l WHERE l.lease_id = lease LIMIT 1;
+    IF NOT FOUND THEN RETURN; END IF;
+    INSERT INTO queue.lease (id, agent_id, expires_at)
+    VALUES (lease, p_agent, clock_timestamp() + p_lease_time);
+    -- Jobs that the worker believes to be pending.
+    IF cardinality(p_starting) > 0 THEN
+        RETURN QUERY SELECT * FROM queue.start_jobs(ARRAY(
+            SELECT DISTINCT l.job_id
+            FROM queue.leased d
+            CROSS JOIN LATERAL (SELECT l.job_id FROM queue.lane l WHERE l.id = d.lane_id OFFSET 0) l
+            WHERE d.lease_id = lease AND l.job_id = ANY (p_starting)));
     END IF;
 END
 $$;
