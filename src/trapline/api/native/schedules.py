@@ -25,7 +25,11 @@ _NEXT_RUNS = 5
 _LAST_RUNS = 20
 _TEN_YEARS = 3660 * 86400
 
-_TEMPLATE: dict[str, Any] = {"kind": "crawl", "url": "https://example.com/docs/", "options": {"limit": 500}}
+_TEMPLATE: dict[str, Any] = {
+    "kind": "crawl",
+    "url": "https://example.com/docs/",
+    "options": {"limit": 500},
+}
 
 
 class SchedulePlan(BaseModel):
