@@ -11,6 +11,7 @@ from trapline.errors import InvalidInput
 from trapline.knowledge.chunking import ChunkSize, Passage, passages
 from trapline.knowledge.chunking.blocks import BlockKind, blocks
 from trapline.knowledge.chunking.tokens import count_tokens
+from trapline.knowledge.chunking.wording import title_words, wording
 
 SMALL = ChunkSize(most=32, overlap=8)
 
@@ -26,6 +27,7 @@ _lines = st.sampled_from(
         "```python",
         "```",
         "x = 1",
+        r"A [link with \[words\]](https://example.com/a_(b)/long/path?x=1), ![](i.png) \*so\*",
         "",
         "日本語の文章です。次の文もあります。",
         "a" * 300,
@@ -40,7 +42,7 @@ def test_every_passage_is_a_bounded_slice_and_nothing_is_lost(text: str) -> None
     covered = 0
     for passage in found:
         assert passage.text == text[passage.start : passage.end]
-        assert passage.tokens == count_tokens(passage.text) <= SMALL.most
+        assert passage.tokens == count_tokens(passage.words) <= SMALL.most
         assert not text[covered : passage.start].strip()
         assert passage.end > covered
         covered = passage.end
@@ -136,3 +138,25 @@ def test_sizes_that_make_no_sense_are_refused(most: int, overlap: int) -> None:
 
 def _holding(found: list[Passage], words: str) -> Passage:
     return next(passage for passage in found if words in passage.text)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "words"),
+    [
+        ("see [the page](https://example.com/a_(b)), please", "see the page, please"),
+        ('[a](<x y> "t")', '[a](<x y> "t")'),
+        ('[a](x "a title")', "a"),
+        ("![a picture](data:image/png;base64,AAAA)", "a picture"),
+        (r"[f\[0\]](u) and 2 \* 3", "f[0] and 2 * 3"),
+        ("<https://example.com/>", "https://example.com/"),
+        ("a[0](not a target)", "a[0](not a target)"),
+        ("[" * 5000, "[" * 5000),
+    ],
+)
+def test_wording_leaves_out_what_nobody_reads(markdown: str, words: str) -> None:
+    assert wording(markdown) == words
+
+
+def test_titles_have_no_markup() -> None:
+    (only,) = passages("# [`asyncio`](https://example.com/asyncio) — **I/O**\n\nText.")
+    assert only.headings == ("asyncio — I/O",) == (title_words("`asyncio` — I/O"),)

@@ -6,6 +6,7 @@ from typing import Final
 
 from trapline.knowledge.chunking.blocks import BlockKind
 from trapline.knowledge.chunking.tokens import count_tokens
+from trapline.knowledge.chunking.wording import wording
 
 Span = tuple[int, int]
 
@@ -28,6 +29,11 @@ def cut(text: str, span: Span, kind: BlockKind, most: int) -> Iterator[tuple[Spa
     yield from _cut(text, span, _JOINTS[kind], most)
 
 
+def tokens_of(markdown: str) -> int:
+    """Count the tokens of what a piece of markdown says."""
+    return count_tokens(wording(markdown))
+
+
 def tail(text: str, span: Span, most: int) -> Span:
     """The last whole sentences of a span that have at most `most` tokens together."""
     start, end = span
@@ -35,7 +41,7 @@ def tail(text: str, span: Span, most: int) -> Span:
     begin = max(start, end - most * 12)
     for piece_start, _ in _split(text, (begin, end), _SENTENCES):
         whole = piece_start > begin or begin == start
-        if whole and count_tokens(text[piece_start:end]) <= most:
+        if whole and tokens_of(text[piece_start:end]) <= most:
             return piece_start, end
     return end, end
 
@@ -43,7 +49,7 @@ def tail(text: str, span: Span, most: int) -> Span:
 def _cut(
     text: str, span: Span, joints: tuple[re.Pattern[str], ...], most: int
 ) -> Iterator[tuple[Span, int]]:
-    tokens = count_tokens(text[slice(*span)])
+    tokens = tokens_of(text[slice(*span)])
     if tokens <= most or span[1] - span[0] <= 1:
         yield span, tokens
         return
@@ -65,7 +71,7 @@ def _joined(text: str, pieces: Iterator[tuple[Span, int]], most: int) -> Iterato
         (held_start, _), held_tokens = held
         # Counted together, because a joint may cost or save a token.
         together = held_tokens + tokens
-        if together <= most and (together := count_tokens(text[held_start:end])) <= most:
+        if together <= most and (together := tokens_of(text[held_start:end])) <= most:
             held = (held_start, end), together
         else:
             yield held

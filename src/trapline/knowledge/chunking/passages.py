@@ -10,8 +10,9 @@ from typing import Final
 
 from trapline.errors import InvalidInput
 from trapline.knowledge.chunking.blocks import Block, BlockKind, blocks
-from trapline.knowledge.chunking.cutting import Span, cut, tail
+from trapline.knowledge.chunking.cutting import Span, cut, tail, tokens_of
 from trapline.knowledge.chunking.tokens import count_tokens
+from trapline.knowledge.chunking.wording import title_words, wording
 
 _FLOWING: Final = frozenset({BlockKind.TEXT, BlockKind.LIST})
 _LEAST: Final = 16
@@ -39,9 +40,13 @@ DEFAULT_SIZE: Final = ChunkSize()
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """`source[start:end]` is its text; `headings` are those it stands under, outermost first."""
+    """`source[start:end]` is its text; `headings` are those it stands under, outermost first.
+
+    `words` is the text without link targets and escapes; `tokens` counts those.
+    """
 
     text: str
+    words: str
     start: int
     end: int
     headings: tuple[str, ...]
@@ -82,14 +87,15 @@ class _Packer:
         if self.start is None:
             return
         text = self.text[self.start : self.end]
-        yield Passage(text, self.start, self.end, self.headings, count_tokens(text))
+        words = wording(text)
+        yield Passage(text, words, self.start, self.end, self.headings, count_tokens(words))
         self.start, self.tokens, self.body = None, 0, 0
 
     def _heading(self, block: Block) -> Iterator[Passage]:
         if self.body >= self.size.most // 8:
             yield from self.close()
         self.path = [(level, title) for level, title in self.path if level < block.level]
-        self.path.append((block.level, block.title))
+        self.path.append((block.level, title_words(block.title)))
         if not self.body:
             self.headings = self._titles()
 
@@ -105,7 +111,7 @@ class _Packer:
         if self.start is not None and not self._fits(end, tokens):
             repeated = self._repeated()
             yield from self.close()
-            if repeated < start and count_tokens(self.text[repeated:end]) <= self.size.most:
+            if repeated < start and tokens_of(self.text[repeated:end]) <= self.size.most:
                 self._begin(repeated, start)
         if self.start is None:
             self._begin(start, start)
@@ -117,14 +123,14 @@ class _Packer:
     def _begin(self, start: int, fresh: int) -> None:
         self.start, self.fresh = start, fresh
         self.headings = self._titles()
-        self.tokens = count_tokens(self.text[start:fresh]) if fresh > start else 0
+        self.tokens = tokens_of(self.text[start:fresh]) if fresh > start else 0
 
     def _fits(self, end: int, tokens: int) -> bool:
         if self.tokens + tokens > self.size.most:
             return False
         # Joints may cost a token each: near the bound, count what there will be.
         near = self.tokens + tokens > self.size.most * 7 // 8
-        return not near or count_tokens(self.text[self.start : end]) <= self.size.most
+        return not near or tokens_of(self.text[self.start : end]) <= self.size.most
 
     def _repeated(self) -> int:
         """Where the next passage begins, if it repeats the end of this one."""
