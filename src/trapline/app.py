@@ -17,6 +17,7 @@ from trapline.db.sql import tenancy as queries
 from trapline.errors import SettingsError, Unavailable
 from trapline.fetch import Fetcher
 from trapline.logs import get_logger
+from trapline.pipeline import templates
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
 from trapline.pipeline.scraping import Scraper
@@ -25,6 +26,7 @@ from trapline.queue.agents import Agent
 from trapline.queue.direct import Direct
 from trapline.queue.finishing import Finisher
 from trapline.queue.maintenance import loop as maintenance
+from trapline.queue.maintenance import schedules
 from trapline.queue.maintenance.partitions import Log, duty
 from trapline.queue.notices import Bell
 from trapline.queue.worker import Worker
@@ -106,7 +108,11 @@ async def working(
         duties = asyncio.create_task(
             maintenance.run(
                 database,
-                [*maintenance.all_duties(settings), duty("archive partitions", VISIT_LOGS)],
+                [
+                    *maintenance.all_duties(settings),
+                    *schedules.duties(templates.create),
+                    duty("archive partitions", VISIT_LOGS),
+                ],
             ),
             name="maintenance",
         )
