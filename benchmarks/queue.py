@@ -26,7 +26,7 @@ from trapline.db import pool
 from trapline.queue.sql import claiming
 from trapline.settings import Settings
 
-TASKS = 100_000
+TASKS = 200_000
 Fill = Callable[[str, int], Awaitable[object]]
 PEERS: dict[str, tuple[Fill, int]] = {
     "pgqueuer-10": (peers.fill_pgqueuer, 10_000),

@@ -59,7 +59,7 @@ class Pace:
         seconds = now - self._since
         if seconds < AHEAD_SECONDS / 10:
             return
-        share = min(1.0, 5 * seconds)
+        share = min(1.0, 10 * seconds)
         self._rate += share * (self._done / seconds - self._rate)
         self._since, self._done = now, 0
         self.ahead = min(MOST_AHEAD, round(self._rate * AHEAD_SECONDS))

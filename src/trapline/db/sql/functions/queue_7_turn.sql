@@ -65,6 +65,11 @@ $$;
 
 -- The whole turn in one round trip: finish what is done, claim what comes next. What is done is either
 -- all plain success (p_tasks) or of any kind (p_verdicts): together they would lock in no one order.
+--
+-- Lanes without limits come first: claiming from them locks nothing that others wait for, and so the
+-- jobs' rows, which finishing locks, are held no longer than they must. Limited lanes come after it,
+-- for the slots that it gives back. Handing rows from function to function costs a copy each time, so
+-- the claim stands here.
 CREATE OR REPLACE FUNCTION queue.turn(
     p_leases bigint[], p_tasks bigint[], p_results text[], p_verdicts queue.verdict[],
     p_most_stalls integer, p_agent bigint, p_wants queue.want[], p_starting uuid[],
@@ -72,11 +77,19 @@ CREATE OR REPLACE FUNCTION queue.turn(
 ) RETURNS SETOF queue.claimed
 LANGUAGE plpgsql AS $$
 DECLARE
-    news uuid[];
     lease bigint;
     want queue.want;
     free queue.want[];
+    news uuid[];
 BEGIN
+    IF cardinality(p_wants) > 0 THEN
+        lease := nextval('queue.lease_id_seq');
+        free := ARRAY(SELECT w FROM unnest(p_wants) w WHERE NOT w.limited);
+        IF cardinality(free) > 0 THEN
+            RETURN QUERY SELECT * FROM queue.move(lease, free, 0::smallint);
+        END IF;
+    END IF;
+
     IF cardinality(p_tasks) > 0 THEN
         news := queue.complete(p_leases, p_tasks, p_results);
     ELSIF cardinality(p_verdicts) > 0 THEN
@@ -85,14 +98,8 @@ BEGIN
     IF cardinality(news) > 0 THEN
         RETURN QUERY SELECT * FROM queue.tidings(news);
     END IF;
-    IF cardinality(p_wants) = 0 THEN RETURN; END IF;
 
-    -- Handing rows from function to function costs a copy each time, so the claim stands here.
-    lease := nextval('queue.lease_id_seq');
-    free := ARRAY(SELECT w FROM unnest(p_wants) w WHERE NOT w.limited);
-    IF cardinality(free) > 0 THEN
-        RETURN QUERY SELECT * FROM queue.move(lease, free, 0::smallint);
-    END IF;
+    IF lease IS NULL THEN RETURN; END IF;
     FOR want IN SELECT w.* FROM unnest(p_wants) w WHERE w.limited LOOP
         RETURN QUERY SELECT * FROM queue.move_limited(lease, want);
     END LOOP;
