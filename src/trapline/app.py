@@ -16,6 +16,7 @@ from trapline.db.sql import tenancy as queries
 from trapline.errors import SettingsError, Unavailable
 from trapline.fetch import Fetcher
 from trapline.logs import get_logger
+from trapline.pipeline import followups, sites
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
 from trapline.pipeline.steps import Steps
@@ -92,7 +93,12 @@ async def working(
         duties = asyncio.create_task(
             maintenance.run(
                 database,
-                [*maintenance.all_duties(settings), duty("archive partitions", VISIT_LOGS)],
+                [
+                    *maintenance.all_duties(settings),
+                    duty("archive partitions", VISIT_LOGS),
+                    *followups.duties(),
+                    *sites.duties(),
+                ],
             ),
             name="maintenance",
         )

@@ -9,9 +9,10 @@ import msgspec
 from trapline.db.pool import Database
 from trapline.fetch import CookieJar
 from trapline.frontier.judge import LinkJudge
+from trapline.frontier.patterns import Patterns
 from trapline.frontier.scope import Scope
 from trapline.frontier.url import similar_key
-from trapline.model import JobId, OrganisationId, SiteId
+from trapline.model import ExtractOptions, JobId, OrganisationId, SiteId
 from trapline.pipeline.options import CrawlOptions
 from trapline.pipeline.robots import KnownAccess, RobotsFiles
 from trapline.queue import jobs
@@ -32,6 +33,8 @@ class Crawl:
     scope: Scope
     judge: LinkJudge
     access: KnownAccess
+    noise: Patterns
+    extraction: ExtractOptions
     cookies: CookieJar = field(default_factory=CookieJar)
     sites: dict[str, SiteId] = field(default_factory=dict)
 
@@ -82,4 +85,14 @@ class Crawls:
             query=options.query,
             similar=options.similar_urls_once,
         )
-        return Crawl(job_id, organisation_id, options, robots_agent, scope, judge, access)
+        return Crawl(
+            job_id,
+            organisation_id,
+            options,
+            robots_agent,
+            scope,
+            judge,
+            access,
+            options.noise(),
+            ExtractOptions(exclude_tags=options.ignore_selectors),
+        )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Final
 
 from trapline.archive import visits as archive
@@ -150,14 +151,21 @@ async def _record_pages(conn: Connection, batch: Sequence[_Kept], ids: dict[Plac
     sightings = [_sighting(kept, ids) for kept in seen]
     for kept, recorded in zip(seen, await pages.record(conn, sightings), strict=True):
         kept.recorded = recorded
-    await pages.gone(
-        conn,
-        [
-            (k.visit.site_id, ids[k.visit.crawl.organisation_id, k.visit.task.url], _ended(k))
-            for k in batch
-            if OUTCOMES[k.visit.fetched.exit_code].category is Category.GONE
-        ],
-    )
+    for job_id, gone in groupby(_gone(batch), key=lambda kept: kept.attempt.task.job_id):
+        await pages.gone(
+            conn,
+            [
+                (k.visit.site_id, ids[k.visit.crawl.organisation_id, k.visit.task.url], _ended(k))
+                for k in gone
+            ],
+            job_id=job_id,
+        )
+
+
+def _gone(batch: Sequence[_Kept]) -> list[_Kept]:
+    """What the server has no more, by job."""
+    gone = [k for k in batch if OUTCOMES[k.visit.fetched.exit_code].category is Category.GONE]
+    return sorted(gone, key=lambda kept: kept.attempt.task.job_id)
 
 
 def _was_seen(kept: _Kept) -> bool:
@@ -176,11 +184,12 @@ def _sighting(kept: _Kept, ids: dict[Place, UrlId]) -> Sighting:
         job_id=kept.attempt.task.job_id,
         seen_at=_ended(kept),
         status=visit.fetched.status,
-        content=None if visit.document is None else _content(visit.document, kept.packed),
+        content=None if visit.document is None else _content(visit, visit.document, kept.packed),
+        comparison=visit.comparison,
     )
 
 
-def _content(document: Document, packed: Packed | None) -> Content:
+def _content(visit: PageVisit, document: Document, packed: Packed | None) -> Content:
     metadata = document.metadata
     return Content(
         text=document.text.replace("\x00", ""),
@@ -193,6 +202,7 @@ def _content(document: Document, packed: Packed | None) -> Content:
         links=[link.url for link in document.links],
         warning=document.warning,
         sha256=None if packed is None else packed.sha256,
+        digest=visit.digest,
     )
 
 

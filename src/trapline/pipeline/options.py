@@ -6,6 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from trapline.errors import InvalidInput, VisitFailed
+from trapline.extract.selectors import check_selector
+from trapline.frontier.patterns import Patterns
 from trapline.frontier.scope import Scope, ScopeRules
 from trapline.frontier.url import Query, typed_url
 from trapline.model import SiteId
@@ -42,6 +44,12 @@ class CrawlOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     verify_tls: bool = True
     mobile: bool = False
     language: str | None = None
+    # Further hosts that belong to the site; a subdomain of one does too.
+    allowed_domains: tuple[str, ...] = ()
+    # What is no part of a page's content, and lines whose change is none.
+    ignore_selectors: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
+    ignore_patterns: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
+    index: bool = False
 
     @classmethod
     def parse(cls, **values: Any) -> "CrawlOptions":
@@ -54,7 +62,13 @@ class CrawlOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         except VisitFailed as error:
             raise InvalidInput(error.message) from None
         Scope(options.scope_rules())
+        options.noise()
+        for selector in options.ignore_selectors:
+            check_selector(selector)
         return options
+
+    def noise(self) -> Patterns:
+        return Patterns(self.ignore_patterns)
 
     def scope_rules(self) -> ScopeRules:
         return ScopeRules(
@@ -66,6 +80,7 @@ class CrawlOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             entire_domain=self.entire_domain,
             subdomains=self.subdomains,
             external=self.external_links,
+            domains=self.allowed_domains,
             follow_nofollow=self.follow_nofollow,
             follow_hidden=self.follow_hidden,
         )

@@ -5,6 +5,8 @@ where `keeping.keep` stores it together with the end of its task.
 """
 
 import asyncio
+import functools
+import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,12 +35,14 @@ from trapline.model import (
     Approve,
     Conditional,
     Document,
+    ExtractOptions,
     Fetched,
     FetchRequest,
     Link,
     SiteId,
     Verdict,
 )
+from trapline.pipeline.comparing import compared
 from trapline.pipeline.crawls import Crawl, Crawls
 from trapline.pipeline.kinds import PAGE, SITEMAP, Kickoff, PageTask, SitemapTask
 from trapline.pipeline.robots import RobotsFiles, refusal
@@ -50,9 +54,12 @@ from trapline.queue.finishing import Finished
 from trapline.queue.gates import GateChange
 from trapline.queue.tasks import NewTask, Source, Task, Unique
 from trapline.settings import Settings
+from trapline.store.identity import content_hash
+from trapline.store.pages import Comparison
 
 _HTML: Final = ("text/html", "application/xhtml+xml")
 _MOST_HOSTS: Final = 10_000
+_LARGE_DIFF: Final = 200_000
 
 
 @dataclass(slots=True)
@@ -67,6 +74,8 @@ class PageVisit:
     took_ms: int
     before: KnownPageRow | None = None
     document: Document | None = None
+    digest: bytes | None = None
+    comparison: Comparison | None = None
     discovered: list[str] = field(default_factory=list)
 
 
@@ -132,10 +141,11 @@ class Steps:
         children: list[NewTask] = []
         if fetched.exit_code is ExitCode.CONTENT:
             try:
-                visit.document = await _extract(fetched)
+                visit.document = await _extract(fetched, crawl.extraction)
             except VisitFailed as failed:
                 error = failed
             else:
+                await self._compare(crawl, visit, visit.document)
                 children = self._spread(crawl, visit, visit.document.links)
         elif fetched.exit_code is ExitCode.NOT_MODIFIED:
             children = self._spread(crawl, visit, await self._links_before(before))
@@ -210,6 +220,26 @@ class Steps:
             proxy=options.proxy,
             verify_tls=options.verify_tls,
         )
+
+    # Compare
+
+    async def _compare(self, crawl: Crawl, visit: PageVisit, document: Document) -> None:
+        """Look at the version before, if this one differs: what changed, and does it count?"""
+        before = visit.before
+        visit.digest = content_hash(document.text.replace("\x00", ""))
+        if before is None or before.version_id is None or before.content_hash == visit.digest:
+            return
+        async with self.database.system_tx() as conn:
+            previous = await known.previous_version(conn, version_id=before.version_id)
+        if previous is None:
+            return
+        sha256 = hashlib.sha256(visit.fetched.body).digest()
+        compare = functools.partial(
+            compared, before.version_id, previous, document, sha256, crawl.noise
+        )
+        # A large diff takes its time; the loop has other pages to see to.
+        large = len(previous.markdown) + len(document.markdown) > _LARGE_DIFF
+        visit.comparison = await asyncio.to_thread(compare) if large else compare()
 
     # Spread
 
@@ -329,12 +359,12 @@ def _nested(crawl: Crawl, sitemap: SitemapTask, entry: SitemapEntry) -> NewTask:
     )
 
 
-async def _extract(fetched: Fetched) -> Document:
+async def _extract(fetched: Fetched, options: ExtractOptions) -> Document:
     """Extract HTML here and now; other files go through a library that may take its time."""
     content_type = fetched.content_type or fetched.media_type
     if fetched.media_type in _HTML:
-        return extract(fetched.body, content_type, fetched.url)
-    return await asyncio.to_thread(extract, fetched.body, content_type, fetched.url)
+        return extract(fetched.body, content_type, fetched.url, options)
+    return await asyncio.to_thread(extract, fetched.body, content_type, fetched.url, options)
 
 
 def _detail(fetched: Fetched) -> str | None:

@@ -1,6 +1,9 @@
 """What a user asks for becomes a job and its first task, in one transaction."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
@@ -18,12 +21,15 @@ CRAWL = "crawl"
 DEFAULT_IN_FLIGHT = 2
 
 
-async def crawl(
+async def crawl(  # noqa: PLR0913 (what is asked, by whom, how urgently)
     conn: Connection,
     organisation_id: OrganisationId,
     options: CrawlOptions,
     *,
     member_id: MemberId | None = None,
+    priority: int = 0,
+    variables: Mapping[str, Any] = MappingProxyType({}),
+    metadata: Mapping[str, Any] = MappingProxyType({}),
     ttl: timedelta = timedelta(hours=24),
 ) -> JobId:
     """Start a crawl; its tasks run as soon as a worker is there."""
@@ -31,9 +37,12 @@ async def crawl(
         CRAWL,
         organisation_id,
         member_id=member_id,
+        priority=priority,
+        metadata=metadata,
         limit=options.limit,
         max_active=options.max_concurrency,
         options=msgspec.to_builtins(options),
+        variables=variables,
         ttl=ttl,
     )
     first = NewTask(

@@ -26,11 +26,19 @@ class KnownPageRow(Struct, frozen=True, gc=False):
     declared: str | None
     due_at: datetime | None
     version_id: int | None
+    content_hash: bytes | None
+
+
+class PreviousVersionRow(Struct, frozen=True, gc=False):
+    text: str
+    markdown: str
+    extractor_version: int
+    sha256: bytes | None
 
 
 _KNOWN_PAGE: Final = """
 -- name: KnownPage
-SELECT c.*, p.version_id
+SELECT c.*, p.version_id, p.content_hash
 FROM frontier.url u
 JOIN frontier.candidate c ON c.url_id = u.id
 LEFT JOIN store.page p ON p.site_id = c.site_id AND p.url_id = c.url_id
@@ -58,3 +66,15 @@ async def links_of(conn: Connection, *, version_id: int) -> Any:
     """The links of a version, for a page that has not changed since."""
     value: Any = await conn.fetchval(_LINKS_OF, version_id)
     return value
+
+
+_PREVIOUS_VERSION: Final = """
+-- name: PreviousVersion
+SELECT text, markdown, extractor_version, sha256 FROM store.version WHERE id = $1
+"""
+
+
+async def previous_version(conn: Connection, *, version_id: int) -> PreviousVersionRow | None:
+    """What the version before says, to be compared with what was found."""
+    row = await conn.fetchrow(_PREVIOUS_VERSION, version_id)
+    return None if row is None else PreviousVersionRow(*row)
