@@ -16,11 +16,12 @@ from trapline.db.sql import tenancy as queries
 from trapline.errors import SettingsError, Unavailable
 from trapline.fetch import Fetcher
 from trapline.logs import get_logger
-from trapline.pipeline import followups, sites
+from trapline.pipeline import followups, sites, templates
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
 from trapline.pipeline.steps import Steps
 from trapline.queue.maintenance import loop as maintenance
+from trapline.queue.maintenance import schedules
 from trapline.queue.maintenance.partitions import Log, duty
 from trapline.queue.worker import Worker
 from trapline.settings import Settings
@@ -95,6 +96,7 @@ async def working(
                 database,
                 [
                     *maintenance.all_duties(settings),
+                    *schedules.duties(templates.create),
                     duty("archive partitions", VISIT_LOGS),
                     *followups.duties(),
                     *sites.duties(),

@@ -129,6 +129,11 @@ class Settings(BaseSettings):
         description="Key for the administrative endpoints; without it they do not exist.",
     )
 
+    changedetection_secret: SecretStr | None = Field(
+        default=None,
+        description="Secret of the reports that changedetection.io sends; without it none is taken.",
+    )
+
     # Network safety
     allow_nets: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_split)] = Field(
         default=(),
@@ -188,6 +193,14 @@ class Settings(BaseSettings):
     )
     keep_days: int = Field(
         default=90, ge=1, description="Days that logs, statistics and ended agents are kept."
+    )
+
+    # Schedules
+    catch_up_seconds: float = Field(
+        default=3600.0,
+        ge=0,
+        le=7 * 86400,
+        description="How late a missed tick of a schedule still gets its job; later ones are skipped.",
     )
 
     # Logs

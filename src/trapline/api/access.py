@@ -110,6 +110,11 @@ async def system(request: Request, who: Administrator) -> AsyncIterator[Connecti
 System = Annotated[Connection, Depends(system, scope="function")]
 
 
+def name_of(who: Principal) -> str:
+    """Return how what someone did is signed."""
+    return "api" if who.api_key_id is None else f"key {who.api_key_id}"
+
+
 def _bearer(request: Request) -> str | None:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None

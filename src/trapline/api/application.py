@@ -4,7 +4,19 @@ from fastapi import FastAPI
 
 from trapline import __version__
 from trapline.api import problems, tracing
-from trapline.api.native import admin, health, keys, members, organisations
+from trapline.api.native import (
+    admin,
+    changes,
+    duplicates,
+    health,
+    keys,
+    members,
+    organisations,
+    pages,
+    schedules,
+    sites,
+    watchers,
+)
 from trapline.db.pool import Database
 from trapline.settings import Settings
 
@@ -22,7 +34,18 @@ def build(database: Database, settings: Settings) -> FastAPI:
     )
     app.state.database = database
     app.state.settings = settings
-    for part in (health, organisations, members, keys):
+    for part in (
+        health,
+        organisations,
+        members,
+        keys,
+        sites,
+        pages,
+        changes,
+        duplicates,
+        schedules,
+        watchers,
+    ):
         app.include_router(part.router)
     if settings.admin_key is not None:
         app.include_router(admin.router)

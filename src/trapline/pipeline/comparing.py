@@ -46,3 +46,13 @@ def quiet(text: str, noise: Patterns) -> str:
 
 def extent(found: Diff) -> Extent:
     return Extent(found.added_lines, found.removed_lines, found.added_words, found.removed_words)
+
+
+def summary(of: Extent | None) -> str:
+    """Say how much changed in a sentence."""
+    if of is None:
+        return ""
+    if not of.added_lines and not of.removed_lines:
+        return "Nothing changed."
+    added = f"{of.added_lines} {'line' if of.added_lines == 1 else 'lines'} added"
+    return f"{added}, {of.removed_lines} removed."

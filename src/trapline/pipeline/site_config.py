@@ -11,6 +11,7 @@ from trapline.errors import InvalidInput, VisitFailed
 from trapline.frontier.url import typed_url
 from trapline.model import Format
 from trapline.pipeline.options import CrawlOptions
+from trapline.store.likeness import LOWEST_THRESHOLD
 from trapline.store.sql.sites import SiteRow
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -60,7 +61,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     schedule: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     ignore_selectors: _Patterns = ()
     ignore_patterns: _Patterns = ()
-    duplicate_threshold: Annotated[int, Meta(ge=50, le=100)] | None = None
+    duplicate_threshold: Annotated[int, Meta(ge=LOWEST_THRESHOLD, le=100)] | None = None
 
 
 def checked_config(config: Mapping[str, Any], url: str) -> dict[str, Any]:

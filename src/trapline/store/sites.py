@@ -85,6 +85,17 @@ async def find(conn: Connection, organisation_id: OrganisationId, reference: str
     return row
 
 
+async def find_to_purge(
+    conn: Connection, organisation_id: OrganisationId, reference: str
+) -> SiteRow:
+    """As `find`, but a deleted site is found by its id, too."""
+    if _is_uuid(reference):
+        row = await queries.deleted_site(conn, site_id=SiteId(UUID(reference)))
+        if row is not None and row.organisation_id == organisation_id:
+            return row
+    return await find(conn, organisation_id, reference)
+
+
 async def update(
     conn: Connection, site: SiteRow, change: Change, *, by: str | None = None
 ) -> SiteRow:

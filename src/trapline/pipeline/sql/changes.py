@@ -10,7 +10,7 @@ from trapline.db.connection import Connection
 from trapline.model import JobId, OrganisationId, PageId, SiteId, UrlId
 
 
-class Change(Struct, frozen=True, gc=False):
+class ChangeRow(Struct, frozen=True, gc=False):
     id: int
     site_id: SiteId | None
     page_id: PageId | None
@@ -82,10 +82,10 @@ async def list_changes(
     since: datetime | None,
     until: datetime | None,
     most: int,
-) -> list[Change]:
+) -> list[ChangeRow]:
     """Change events of an organisation, newest first, before one."""
     return [
-        Change(*row)
+        ChangeRow(*row)
         for row in await conn.fetch(
             _LIST_CHANGES, organisation_id, before, status, source, job_id, since, until, most
         )
@@ -127,10 +127,10 @@ async def list_site_changes(
     since: datetime | None,
     until: datetime | None,
     most: int,
-) -> list[Change]:
+) -> list[ChangeRow]:
     """As ListChanges, of one site, or of one of its pages."""
     return [
-        Change(*row)
+        ChangeRow(*row)
         for row in await conn.fetch(
             _LIST_SITE_CHANGES, site_id, before, page_id, status, source, job_id, since, until, most
         )
@@ -151,10 +151,10 @@ WHERE c.id = $1
 """
 
 
-async def get_change(conn: Connection, *, change_id: int) -> Change | None:
+async def get_change(conn: Connection, *, change_id: int) -> ChangeRow | None:
     """One change event."""
     row = await conn.fetchrow(_GET_CHANGE, change_id)
-    return None if row is None else Change(*row)
+    return None if row is None else ChangeRow(*row)
 
 
 _UNSEEN_PAGES: Final = """

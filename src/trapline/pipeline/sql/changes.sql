@@ -1,5 +1,5 @@
 -- name: ListChanges :many
--- returns: Change
+-- returns: ChangeRow
 -- Change events of an organisation, newest first, before one.
 SELECT
     c.id, c.site_id, c.page_id, coalesce(u.url::text, c.watch_url) AS "url!", c.status, c.source,
@@ -20,7 +20,7 @@ ORDER BY c.id DESC
 LIMIT sqlc.arg(most)::integer;
 
 -- name: ListSiteChanges :many
--- returns: Change
+-- returns: ChangeRow
 -- As ListChanges, of one site, or of one of its pages.
 SELECT
     c.id, c.site_id, c.page_id, coalesce(u.url::text, c.watch_url) AS "url!", c.status, c.source,
@@ -42,7 +42,7 @@ ORDER BY c.id DESC
 LIMIT sqlc.arg(most)::integer;
 
 -- name: GetChange :one
--- returns: Change
+-- returns: ChangeRow
 -- One change event.
 SELECT
     c.id, c.site_id, c.page_id, coalesce(u.url::text, c.watch_url) AS "url!", c.status, c.source,

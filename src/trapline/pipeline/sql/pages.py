@@ -10,7 +10,7 @@ from trapline.db.connection import Connection
 from trapline.model import JobId, OrganisationId, PageId, SiteId, TaskId
 
 
-class Page(Struct, frozen=True, gc=False):
+class PageRow(Struct, frozen=True, gc=False):
     page_id: PageId
     organisation_id: OrganisationId
     site_id: SiteId
@@ -135,10 +135,10 @@ async def list_pages(
     duplicate: bool | None,
     after: UUID,
     most: int,
-) -> list[Page]:
+) -> list[PageRow]:
     """Pages by site, URL and time, in the order of their ids, after one."""
     return [
-        Page(*row)
+        PageRow(*row)
         for row in await conn.fetch(
             _LIST_PAGES,
             organisation_id,
@@ -197,10 +197,10 @@ WHERE p.id = $1
 """
 
 
-async def get_page(conn: Connection, *, page_id: PageId) -> Page | None:
+async def get_page(conn: Connection, *, page_id: PageId) -> PageRow | None:
     """One page with what its latest version is."""
     row = await conn.fetchrow(_GET_PAGE, page_id)
-    return None if row is None else Page(*row)
+    return None if row is None else PageRow(*row)
 
 
 _FIND_PAGE: Final = """

@@ -1,5 +1,5 @@
 -- name: ListPages :many
--- returns: Page
+-- returns: PageRow
 -- Pages by site, URL and time, in the order of their ids, after one.
 SELECT
     p.id AS page_id, p.organisation_id, p.site_id, u.url::text AS "url!", u.hash AS "url_hash!",
@@ -42,7 +42,7 @@ ORDER BY t.id
 LIMIT sqlc.arg(most)::integer;
 
 -- name: GetPage :one
--- returns: Page
+-- returns: PageRow
 -- One page with what its latest version is.
 SELECT
     p.id AS page_id, p.organisation_id, p.site_id, u.url::text AS "url!", u.hash AS "url_hash!",
