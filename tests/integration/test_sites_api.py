@@ -160,7 +160,7 @@ async def test_a_crawl_takes_the_config_the_overrides_and_the_variables(
     async with database.system_tx() as conn:
         job = await conn.fetchrow("SELECT * FROM queue.job WHERE id = $1", started["job_id"])
     assert job["options"]["url"] == "https://example.com/3.1/"
-    assert job["options"]["headers"] == {"X-Version": "3.1"}
+    assert job["options"]["scrape"]["headers"] == {"X-Version": "3.1"}
     assert (job["options"]["max_depth"], job["options"]["delay"]) == (3, 2.0)
     assert (job["task_limit"], job["priority"]) == (7, -4)
     assert job["variables"] == {"version": "3.1"}

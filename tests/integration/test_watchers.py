@@ -94,7 +94,9 @@ async def test_the_same_report_twice_is_one_event_and_one_look(
     assert (again, stored["repeated"]) == (202, True)
     async with database.system_tx() as conn:
         assert await conn.fetchval("SELECT count(*) FROM store.change") == 1
-        assert await conn.fetchval("SELECT count(*) FROM queue.job WHERE kind = 'crawl'") == 1
+        assert (
+            await conn.fetchval("SELECT count(*) FROM queue.job WHERE kind = 'batch_scrape'") == 1
+        )
         assert await conn.fetchval("SELECT count(*) FROM queue.ready") <= 1
 
 

@@ -18,10 +18,13 @@ from trapline.api.native import (
     watchers,
 )
 from trapline.db.pool import Database
+from trapline.pipeline.mapping import Mapper
+from trapline.pipeline.scraping import Scraper
 from trapline.settings import Settings
 
 
-def build(database: Database, settings: Settings) -> FastAPI:
+def build(database: Database, settings: Settings, scraper: Scraper | None = None) -> FastAPI:
+    """Without a scraper, what needs one is not available."""
     app = FastAPI(
         title="Trapline",
         version=__version__,
@@ -34,6 +37,8 @@ def build(database: Database, settings: Settings) -> FastAPI:
     )
     app.state.database = database
     app.state.settings = settings
+    app.state.scraper = scraper
+    app.state.mapper = None if scraper is None else Mapper.beside(scraper)
     for part in (
         health,
         organisations,

@@ -1,5 +1,7 @@
 """CSS selectors that come from users."""
 
+from collections.abc import Iterable
+
 import turbohtml
 
 from trapline.errors import InvalidInput
@@ -7,11 +9,13 @@ from trapline.errors import InvalidInput
 LONGEST = 1000
 
 
-def check_selector(selector: str) -> None:
+def check_selectors(selectors: Iterable[str]) -> None:
     """Refuse what is no CSS selector, before it reaches a page."""
-    if len(selector) > LONGEST:
-        raise InvalidInput(f"A selector has at most {LONGEST} characters.")
-    try:
-        turbohtml.parse("").select(selector)
-    except ValueError as error:
-        raise InvalidInput(f"{selector[:100]!r} cannot be used: {error}") from None
+    page = turbohtml.parse("<p>")
+    for selector in selectors:
+        if len(selector) > LONGEST:
+            raise InvalidInput(f"A selector has at most {LONGEST} characters.")
+        try:
+            page.select(selector)
+        except turbohtml.SelectorSyntaxError as error:
+            raise InvalidInput(f"{selector!r} is not a CSS selector: {error}") from None

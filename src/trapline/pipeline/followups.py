@@ -9,8 +9,8 @@ from typing import Final
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.errors import NotFound
+from trapline.pipeline.kinds import CRAWL
 from trapline.pipeline.sql import changes as queries
-from trapline.pipeline.submit import CRAWL
 from trapline.pipeline.sweeping import sweep
 from trapline.queue import events, jobs
 from trapline.queue.maintenance.duty import Duty

@@ -11,7 +11,7 @@ from trapline.db.connection import Connection
 from trapline.errors import Conflict
 from trapline.model import JobId, OrganisationId
 from trapline.pipeline import submit
-from trapline.pipeline.options import CrawlOptions
+from trapline.pipeline.options import PageOptions, VisitOptions
 from trapline.store import changes
 from trapline.store.changes import Report
 from trapline.store.sql import changes as queries
@@ -37,11 +37,13 @@ async def receive(conn: Connection, organisation_id: OrganisationId, report: Rep
     before = await _before(conn, organisation_id, report)
     if before is not None:
         return before
-    options = CrawlOptions.parse(
-        url=report.watch_url, limit=1, max_depth=0, sitemap="skip", force=True, index=True
-    )
-    job_id = await submit.crawl(
-        conn, organisation_id, options, metadata={"watch_id": report.watch_id, "trigger": "watch"}
+    options = PageOptions.parse(url=report.watch_url, force=True, index=True)
+    job_id = await submit.batch(
+        conn,
+        organisation_id,
+        [options.url],
+        VisitOptions(force=True, index=True),
+        metadata={"watch_id": report.watch_id, "trigger": "watch"},
     )
     change_id = await changes.add_report(conn, organisation_id, report, job_id)
     if change_id is None:

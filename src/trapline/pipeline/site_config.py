@@ -15,7 +15,8 @@ from trapline.store.likeness import LOWEST_THRESHOLD
 from trapline.store.sql.sites import SiteRow
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_OWN: Final = frozenset({"rate", "formats", "retention", "schedule", "duplicate_threshold"})
+_OWN: Final = frozenset({"rate", "retention", "schedule", "duplicate_threshold"})
+_OF_PAGES: Final[tuple[str, ...]] = ("formats", "headers", "mobile")
 _Patterns = Annotated[tuple[Annotated[str, Meta(max_length=2000)], ...], Meta(max_length=100)]
 _Count = Annotated[int, Meta(ge=1, le=10**9)]
 
@@ -107,6 +108,10 @@ def _options(
 ) -> CrawlOptions:
     values: dict[str, Any] = msgspec.to_builtins(config)
     wishes = {name: value for name, value in values.items() if name not in _OWN}
+    scrape: dict[str, Any] = {name: wishes.pop(name) for name in _OF_PAGES if name in wishes}
+    if config.language is not None:
+        scrape["languages"] = [wishes.pop("language")]
+    wishes["scrape"] = scrape
     if config.rate is not None:
         wishes["delay"] = min(60.0, max(60.0 / config.rate, config.delay or 0.0))
     filled = _filled({**wishes, "url": url}, variables)

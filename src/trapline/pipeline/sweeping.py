@@ -28,7 +28,7 @@ from trapline.store.sql import changes
 log = get_logger(__name__)
 
 # Options that change how a crawl goes, but not which pages it can see.
-_MANNERS: Final = ("limit", "delay", "max_concurrency", "force", "headers", "proxy", "index")
+_MANNERS: Final = ("limit", "delay", "max_concurrency", "force", "index", "scrape")
 
 
 async def sweep(conn: Connection, job: JobRow, user_agent: str) -> int:

@@ -73,6 +73,7 @@ class VersionRow(Struct, frozen=True, gc=False):
     content_hash: bytes
     extractor_version: int
     status: int | None
+    content_type: str | None
     title: str | None
     language: str | None
     page_type: str | None

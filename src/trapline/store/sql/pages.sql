@@ -23,12 +23,12 @@ RETURNING
 WITH added AS (
     INSERT INTO store.version (
         organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
-        extractor_version, status, title, language, page_type, text, markdown, metadata, links,
+        extractor_version, status, content_type, title, language, page_type, text, markdown, metadata, links,
         warning, sha256
     )
     SELECT
         organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
-        extractor_version, status, title, language, page_type, text, markdown,
+        extractor_version, status, content_type, title, language, page_type, text, markdown,
         metadata::jsonb, links::jsonb, warning, sha256
     FROM unnest(
         sqlc.arg(organisation_ids)::uuid[],
@@ -40,6 +40,7 @@ WITH added AS (
         sqlc.arg(content_hashes)::bytea[],
         sqlc.arg(extractor_versions)::smallint[],
         sqlc.narg(statuses)::smallint[],
+        sqlc.narg(content_types)::text[],
         sqlc.narg(titles)::text[],
         sqlc.narg(languages)::text[],
         sqlc.narg(page_types)::text[],
@@ -51,7 +52,7 @@ WITH added AS (
         sqlc.narg(sha256s)::bytea[]
     ) AS new (
         organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
-        extractor_version, status, title, language, page_type, text, markdown, metadata, links,
+        extractor_version, status, content_type, title, language, page_type, text, markdown, metadata, links,
         warning, sha256
     )
     RETURNING id, page_id, number, content_hash, extractor_version, fetched_at
