@@ -171,6 +171,19 @@ class Settings(BaseSettings):
         default=120.0, gt=0, description="Seconds for a whole fetch, with all its redirects."
     )
 
+    # Webhooks
+    webhook_secret: SecretStr | None = Field(
+        default=None,
+        description="Signs every webhook: X-Firecrawl-Signature is the HMAC-SHA256 of its body.",
+    )
+    allow_local_webhooks: bool = Field(
+        default=False,
+        validation_alias=AliasChoices(
+            "TRAPLINE_ALLOW_LOCAL_WEBHOOKS", "ALLOW_LOCAL_WEBHOOKS", "allow_local_webhooks"
+        ),
+        description="Whether webhooks may go to private addresses too.",
+    )
+
     # Queue
     lease_seconds: float = Field(
         default=60.0,

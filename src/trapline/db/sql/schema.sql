@@ -5,6 +5,8 @@ CREATE SCHEMA archive;
 
 CREATE SCHEMA auth;
 
+CREATE SCHEMA deliver;
+
 CREATE SCHEMA frontier;
 
 CREATE SCHEMA queue;
@@ -1274,6 +1276,51 @@ ALTER TABLE archive.visit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE deliver.delivery (
+    endpoint_id uuid NOT NULL,
+    number bigint NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    data jsonb DEFAULT '{}'::jsonb NOT NULL,
+    state text DEFAULT 'pending'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    first_attempt_at timestamp with time zone,
+    last_attempt_at timestamp with time zone,
+    delivered_at timestamp with time zone,
+    answer smallint,
+    error text,
+    took_ms integer,
+    CONSTRAINT delivery_check CHECK (((state = ANY (ARRAY['pending'::text, 'delivered'::text])) OR (error IS NOT NULL))),
+    CONSTRAINT delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'aside'::text, 'delivered'::text, 'dead'::text])))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY deliver.delivery FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE deliver.endpoint (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    topic text NOT NULL,
+    url text NOT NULL,
+    receiver text NOT NULL,
+    headers jsonb DEFAULT '{}'::jsonb NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    events text[] DEFAULT '{}'::text[] NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone,
+    lease uuid,
+    leased_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    CONSTRAINT endpoint_topic_check CHECK ((topic <> ''::text)),
+    CONSTRAINT endpoint_url_check CHECK ((length(url) <= 16384))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY deliver.endpoint FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE frontier.candidate (
     site_id uuid NOT NULL,
     url_id bigint NOT NULL,
@@ -1933,6 +1980,15 @@ ALTER TABLE ONLY archive.visit
 ALTER TABLE ONLY archive.visit_default
     ADD CONSTRAINT visit_default_pkey PRIMARY KEY (started_at, id);
 
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_id_key UNIQUE (id);
+
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_pkey PRIMARY KEY (endpoint_id, number);
+
+ALTER TABLE ONLY deliver.endpoint
+    ADD CONSTRAINT endpoint_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY frontier.candidate
     ADD CONSTRAINT candidate_pkey PRIMARY KEY (site_id, url_id);
 
@@ -2068,6 +2124,20 @@ CREATE INDEX visit_quickinfo_idx ON ONLY archive.visit USING btree (url_id, star
 
 CREATE INDEX visit_default_url_id_started_at_exit_code_idx ON archive.visit_default USING btree (url_id, started_at, exit_code);
 
+CREATE INDEX delivery_created_idx ON deliver.delivery USING btree (created_at);
+
+CREATE INDEX delivery_dead_idx ON deliver.delivery USING btree (organisation_id, created_at) WHERE (state = 'dead'::text);
+
+CREATE INDEX delivery_open_idx ON deliver.delivery USING btree (endpoint_id, state, number) WHERE (state = ANY (ARRAY['pending'::text, 'aside'::text]));
+
+CREATE INDEX delivery_organisation_idx ON deliver.delivery USING btree (organisation_id, created_at);
+
+CREATE INDEX endpoint_due_idx ON deliver.endpoint USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX endpoint_job_idx ON deliver.endpoint USING btree (job_id);
+
+CREATE INDEX endpoint_organisation_idx ON deliver.endpoint USING btree (organisation_id, created_at);
+
 CREATE INDEX candidate_due_idx ON frontier.candidate USING btree (site_id, due_at) WHERE (due_at IS NOT NULL);
 
 CREATE INDEX url_host_idx ON frontier.url USING btree (host_id);
@@ -2176,6 +2246,12 @@ ALTER INDEX queue.statistic_unfolded_idx ATTACH PARTITION queue.statistic_defaul
 
 ALTER INDEX queue.statistic_pkey ATTACH PARTITION queue.statistic_default_pkey;
 
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES deliver.endpoint(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY deliver.endpoint
+    ADD CONSTRAINT endpoint_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY frontier.host
     ADD CONSTRAINT host_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
@@ -2247,6 +2323,18 @@ CREATE POLICY worker ON archive.request_default TO trapline_worker USING (true);
 CREATE POLICY worker ON archive.visit TO trapline_worker USING (true);
 
 CREATE POLICY worker ON archive.visit_default TO trapline_worker USING (true);
+
+ALTER TABLE deliver.delivery ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE deliver.endpoint ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON deliver.delivery TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON deliver.endpoint TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY worker ON deliver.delivery TO trapline_worker USING (true);
+
+CREATE POLICY worker ON deliver.endpoint TO trapline_worker USING (true);
 
 ALTER TABLE frontier.candidate ENABLE ROW LEVEL SECURITY;
 
@@ -2412,6 +2500,9 @@ GRANT USAGE ON SCHEMA archive TO trapline_tenant;
 GRANT USAGE ON SCHEMA auth TO trapline_worker;
 GRANT USAGE ON SCHEMA auth TO trapline_tenant;
 
+GRANT USAGE ON SCHEMA deliver TO trapline_worker;
+GRANT USAGE ON SCHEMA deliver TO trapline_tenant;
+
 GRANT USAGE ON SCHEMA frontier TO trapline_worker;
 GRANT USAGE ON SCHEMA frontier TO trapline_tenant;
 
@@ -2454,6 +2545,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_worker;
