@@ -2188,6 +2188,8 @@ CREATE INDEX statistic_default_minute_idx ON queue.statistic_default USING btree
 
 CREATE INDEX task_job_idx ON queue.task USING btree (job_id, id);
 
+CREATE INDEX task_uncounted_idx ON queue.task USING btree (job_id) WHERE (NOT counted);
+
 CREATE INDEX unique_key_expires_idx ON queue.unique_key USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
 CREATE INDEX unique_key_job_idx ON queue.unique_key USING btree (job_id) WHERE (scope <> job_id);

@@ -1,0 +1,126 @@
+"""POST /v2/scrape: one page, at once; and what it came to, by its id."""
+
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+from pydantic import Field
+
+from trapline.api.access import Reader, Tenant, Writer
+from trapline.api.engine import CurrentEngine, Engine
+from trapline.api.firecrawl import statuses
+from trapline.api.firecrawl.answers import DocumentAnswer, responses
+from trapline.api.firecrawl.documents import Facts, document
+from trapline.api.firecrawl.fields import Address
+from trapline.api.firecrawl.formats import ChangeTracking
+from trapline.api.firecrawl.identity import JobReference
+from trapline.api.firecrawl.refusals import FirecrawlRoute, Refusal, answer
+from trapline.api.firecrawl.scrape_options import ScrapeOptionsBody
+from trapline.errors import ExitCode, NotFound, TookTooLong
+from trapline.model import OrganisationId
+from trapline.pipeline import tracking
+from trapline.pipeline.options import PageOptions
+from trapline.pipeline.scraping import Asker, NotCached, Scraped
+from trapline.queue import jobs
+
+router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"], responses=responses())
+
+
+class ScrapeBody(ScrapeOptionsBody):
+    """POST /v2/scrape."""
+
+    url: Address
+    zero_data_retention: bool = False
+    origin: Annotated[str | None, Field(max_length=500)] = None
+    integration: Annotated[str | None, Field(max_length=500)] = None
+
+    def page_options(self) -> PageOptions:
+        scrape = self.scrape_options(zero_data_retention=self.zero_data_retention)
+        return PageOptions.parse(url=self.url, scrape=msgspec.to_builtins(scrape))
+
+
+@router.post("/v2/scrape", response_model=DocumentAnswer)
+async def scrape(body: ScrapeBody, who: Writer, parts: CurrentEngine) -> Response:
+    """Scrape one page and answer with it."""
+    scraped = await visited(parts, Asker(who.organisation_id), body)
+    data = await wanted(parts, who.organisation_id, body, scraped)
+    return answer(200, success=True, data=data, scrape_id=str(scraped.job_id))
+
+
+@router.get("/v2/scrape/{job_id}", response_model=DocumentAnswer)
+async def scrape_status(
+    job_id: JobReference, who: Reader, conn: Tenant, parts: CurrentEngine
+) -> Response:
+    """Answer with what a scrape came to, as long as it is kept."""
+    del who
+    job = await jobs.get(conn, job_id)
+    async for result in parts.results.pages(job, most=1):
+        return answer(200, success=True, data=statuses.wire(result, job))
+    raise NotFound("Job not found.")
+
+
+async def visited(parts: Engine, asker: Asker, body: ScrapeBody) -> Scraped:
+    """Visit a page; an end without a document is the contract's error for it."""
+    parts.asking.require(body.questions)
+    try:
+        scraped = await parts.scraper.scrape(asker, body.page_options())
+    except TookTooLong as error:
+        queued = error.waited_for == "organisation"
+        code = "CONCURRENCY_QUEUE_TIMEOUT" if queued else "SCRAPE_TIMEOUT"
+        raise Refusal(408, error.message, code) from None
+    except NotCached as error:
+        code = "SCRAPE_LOCKDOWN_CACHE_MISS" if body.lockdown else "SCRAPE_NO_CACHED_DATA"
+        raise Refusal(404, error.message, code) from None
+    if scraped.document is None:
+        outcome = scraped.outcome
+        raise Refusal(
+            200 if scraped.code is ExitCode.DNS_FAILURE else max(outcome.http_status, 400),
+            scraped.error or outcome.sentence,
+            outcome.firecrawl_code or "SCRAPE_SITE_ERROR",
+        )
+    return scraped
+
+
+async def wanted(
+    parts: Engine, organisation_id: OrganisationId, body: ScrapeOptionsBody, scraped: Scraped
+) -> dict[str, Any]:
+    """Build the document that a scrape is answered with."""
+    page = scraped.document
+    if page is None:
+        raise NotFound("The scrape has no document.")
+    facts = Facts(
+        url=scraped.final_url,
+        source_url=str(getattr(body, "url", scraped.url)),
+        scrape_id=str(scraped.job_id),
+        status=scraped.status,
+        content_type=scraped.content_type,
+        error=None if scraped.ok else scraped.error,
+        cache=scraped.cache,
+        cached_at=scraped.cached_at,
+        waited_ms=round(scraped.waited * 1000) if scraped.waited_for == "organisation" else None,
+    )
+    out = document(page, body.names, facts, body=scraped.body)
+    if scraped.attributes:
+        out["attributes"] = [msgspec.to_builtins(values) for values in scraped.attributes]
+    await _answered(parts, organisation_id, body, scraped, out)
+    return out
+
+
+async def _answered(
+    parts: Engine,
+    organisation_id: OrganisationId,
+    body: ScrapeOptionsBody,
+    scraped: Scraped,
+    out: dict[str, Any],
+) -> None:
+    """Add what a language model answers, and what changed since the last scrape."""
+    page = scraped.document
+    if page is None:
+        return
+    out |= await parts.asking.answer(body.wishes(), page, organisation_id)
+    change = body.the(ChangeTracking)
+    if change is not None:
+        async with parts.results.database.tenant_tx(organisation_id) as conn:
+            out["changeTracking"] = await tracking.tracked(
+                conn, organisation_id, scraped, change.modes, change.tag
+            )
