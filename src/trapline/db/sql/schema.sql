@@ -448,9 +448,12 @@ CREATE FUNCTION queue.judge_stalls(p_endings queue.ending[], p_most_stalls integ
     AS $$
     SELECT array_agg(ROW(
         e.task_id,
-        CASE WHEN e.verdict = 5 AND e.stalls >= p_most_stalls THEN 1 ELSE e.verdict END,
+        CASE WHEN e.verdict = 5 AND (e.stalls >= p_most_stalls OR e.slots & 8 > 0) THEN 1
+            ELSE e.verdict END,
         e.code, e.result,
-        CASE WHEN e.verdict = 5 AND e.stalls >= p_most_stalls
+        CASE WHEN e.verdict = 5 AND e.slots & 8 > 0
+            THEN 'The process that asked for this and ran it has died.'
+            WHEN e.verdict = 5 AND e.stalls >= p_most_stalls
             THEN format('The workers that held this task died or lost it %s times.', e.stalls + 1)
             ELSE e.error END,
         e.run_at, e.lane_id, e.job_id, e.organisation_id, e.gate_id, e.priority, e.attempts,
@@ -546,7 +549,7 @@ BEGIN
     IF pause > interval '0' THEN room := least(room, 1); END IF;
     IF most IS NOT NULL THEN
         slots := slots | 1;
-        room := least(room, most - gate.in_flight);
+        room := least(room, most - gate.in_flight - (gate.kept_until > at)::integer);
         IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'gate', later); RETURN; END IF;
     END IF;
 
@@ -565,7 +568,7 @@ BEGIN
     IF organisation_most IS NOT NULL THEN
         INSERT INTO queue.quota (organisation_id) VALUES (lane.organisation_id)
         ON CONFLICT DO NOTHING;
-        SELECT q.active INTO organisation_active FROM queue.quota q
+        SELECT q.active + (q.kept_until > at)::integer INTO organisation_active FROM queue.quota q
         WHERE q.organisation_id = lane.organisation_id FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
         slots := slots | 4;
@@ -979,6 +982,58 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION queue.take_place(p_organisation uuid, p_gate queue.new_gate, p_latest timestamp with time zone, OUT gate_id bigint, OUT slots smallint, OUT begin_at timestamp with time zone, OUT blocked_by text) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    at timestamptz := clock_timestamp();
+    kept timestamptz := at + interval '300 milliseconds';
+    gate queue.gate;
+    pause interval;
+    most integer;
+BEGIN
+    slots := 8;
+    SELECT o.max_concurrency INTO most FROM tenancy.organisation o WHERE o.id = p_organisation;
+    IF most IS NOT NULL THEN
+        INSERT INTO queue.quota (organisation_id) VALUES (p_organisation) ON CONFLICT DO NOTHING;
+        UPDATE queue.quota q SET active = q.active + 1
+        WHERE q.organisation_id = p_organisation AND q.active < most;
+        IF NOT FOUND THEN
+            UPDATE queue.quota q SET kept_until = kept WHERE q.organisation_id = p_organisation;
+            blocked_by := 'organisation';
+            RETURN;
+        END IF;
+        slots := slots | 4;
+    END IF;
+
+    PERFORM queue.open_gates(ARRAY[p_gate]);
+    SELECT * INTO gate FROM queue.gate g WHERE g.name = p_gate.name FOR NO KEY UPDATE;
+    pause := greatest(gate.floor, coalesce(p_gate.lane_gap, gate.gap));
+    most := coalesce(p_gate.lane_bound, gate.bound);
+    begin_at := greatest(at, gate.ready_at);
+    IF begin_at > p_latest THEN
+        blocked_by := 'gap';
+    ELSIF gate.in_flight >= most THEN
+        blocked_by := 'gate';
+        UPDATE queue.gate g SET kept_until = kept WHERE g.id = gate.id;
+    END IF;
+    IF blocked_by IS NOT NULL THEN
+        IF slots & 4 > 0 THEN
+            UPDATE queue.quota q SET active = q.active - 1 WHERE q.organisation_id = p_organisation;
+        END IF;
+        RETURN;
+    END IF;
+    gate_id := gate.id;
+    IF most IS NOT NULL THEN slots := slots | 1; END IF;
+    UPDATE queue.gate g
+    SET in_flight = g.in_flight + (most IS NOT NULL)::integer,
+        ready_at = CASE WHEN pause > interval '0' THEN begin_at + pause ELSE g.ready_at END
+    WHERE g.id = gate.id;
+END
+$$;
+
 CREATE FUNCTION queue.tell(p_job uuid, p_type text, p_data jsonb) RETURNS void
     LANGUAGE sql
     AS $$
@@ -1031,6 +1086,38 @@ CREATE FUNCTION queue.wake_lanes(p_lanes bigint[]) RETURNS void
     SET enable_bitmapscan TO 'off'
     AS $$
     UPDATE queue.lane SET awake = true WHERE id = ANY (p_lanes) AND NOT awake
+$$;
+
+CREATE FUNCTION queue.write_direct(p_organisation uuid, p_task queue.new_task, p_gate_id bigint, p_slots smallint, p_agent bigint, p_lease_time interval, OUT task_id bigint, OUT lane_id bigint, OUT lease_id bigint) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+BEGIN
+    -- Not awake: there is nothing in it for others.
+    INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, awake)
+    VALUES (p_organisation, p_task.job_id, p_gate_id, p_task.priority, false)
+    RETURNING id INTO lane_id;
+    INSERT INTO queue.task (
+        organisation_id, job_id, lane_id, gate_id, kind, payload, priority, max_attempts, timeout,
+        deadline, counted, source, trace_id)
+    VALUES (
+        p_organisation, p_task.job_id, write_direct.lane_id, p_gate_id, p_task.kind,
+        p_task.payload::jsonb, p_task.priority, p_task.max_attempts, p_task.timeout,
+        p_task.deadline, p_task.counted, p_task.source, p_task.trace_id)
+    RETURNING id INTO task_id;
+    INSERT INTO queue.lease (agent_id, expires_at)
+    VALUES (p_agent, clock_timestamp() + p_lease_time) RETURNING id INTO lease_id;
+    INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
+    VALUES (write_direct.lease_id, write_direct.task_id, write_direct.lane_id, p_task.priority, 0, 0,
+        p_slots);
+    UPDATE queue.job j
+    SET total = 1, remaining = 1, reserved = p_task.counted::integer, status = 'running',
+        started_at = now(), last_event = 1
+    WHERE j.id = p_task.job_id;
+    PERFORM queue.tell(p_task.job_id, 'job.started', jsonb_build_object('kind', j.kind))
+    FROM queue.job j WHERE j.id = p_task.job_id;
+END
 $$;
 
 CREATE FUNCTION queue.write_tasks(p_tasks queue.new_task[], p_ids bigint[], p_over boolean[]) RETURNS void
@@ -1510,6 +1597,7 @@ CREATE TABLE queue.gate (
     ready_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
     in_flight integer DEFAULT 0 NOT NULL,
     pressure smallint DEFAULT 0 NOT NULL,
+    kept_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT gate_bound_check CHECK ((bound > 0)),
     CONSTRAINT gate_floor_check CHECK ((floor >= '00:00:00'::interval)),
@@ -1697,7 +1785,8 @@ ALTER TABLE ONLY queue.overflow FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE queue.quota (
     organisation_id uuid NOT NULL,
-    active integer DEFAULT 0 NOT NULL
+    active integer DEFAULT 0 NOT NULL,
+    kept_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL
 )
 WITH (fillfactor='50');
 
@@ -1870,6 +1959,7 @@ CREATE TABLE store.version (
     content_hash bytea NOT NULL,
     extractor_version smallint NOT NULL,
     status smallint,
+    content_type text,
     title text,
     language text,
     page_type text,
