@@ -4,14 +4,15 @@ from fastapi import FastAPI
 
 from trapline import __version__
 from trapline.api import problems, tracing
-from trapline.api.native import admin, health, keys, members, organisations
+from trapline.api.engine import Engine
+from trapline.api.firecrawl import routes as firecrawl
+from trapline.api.native import admin, events, health, keys, members, organisations
 from trapline.db.pool import Database
-from trapline.pipeline.scraping import Scraper
 from trapline.settings import Settings
 
 
-def build(database: Database, settings: Settings, scraper: Scraper | None = None) -> FastAPI:
-    """Without a scraper, what needs one is not available."""
+def build(database: Database, settings: Settings, engine: Engine | None = None) -> FastAPI:
+    """Without an engine, what needs one is not available."""
     app = FastAPI(
         title="Trapline",
         version=__version__,
@@ -24,9 +25,11 @@ def build(database: Database, settings: Settings, scraper: Scraper | None = None
     )
     app.state.database = database
     app.state.settings = settings
-    app.state.scraper = scraper
-    for part in (health, organisations, members, keys):
+    app.state.engine = engine
+    for part in (health, organisations, members, keys, events):
         app.include_router(part.router)
+    for router in firecrawl.ROUTERS:
+        app.include_router(router)
     if settings.admin_key is not None:
         app.include_router(admin.router)
     problems.install(app)

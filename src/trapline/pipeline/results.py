@@ -2,16 +2,16 @@
 and those that it could not have.
 """
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
-from trapline.errors import ExitCode, NotFound
+from trapline.errors import OUTCOMES, ExitCode, NotFound
 from trapline.extract.attributes import AttributeValues
-from trapline.model import Document, JobId, OrganisationId, TaskId
+from trapline.model import Document, JobId, TaskId
 from trapline.pipeline import documents
 from trapline.pipeline.crawls import options_of
 from trapline.pipeline.options import ScrapeOptions
@@ -19,7 +19,6 @@ from trapline.pipeline.sql import known
 from trapline.pipeline.sql import results as queries
 from trapline.pipeline.sql.known import StoredVersion
 from trapline.pipeline.sql.results import PageFailuresRow, PagesDoneRow
-from trapline.queue import jobs
 from trapline.queue.sql.jobs import JobRow
 from trapline.store.blobs import Blobs
 
@@ -51,6 +50,10 @@ class PageResult:
     document: Document
     attributes: tuple[AttributeValues, ...] = ()
     body: bytes | None = None
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    """What a language model said of it, by the kind of the wish."""
+    warnings: Sequence[str] = ()
+    change: str | None = None
 
 
 async def counts(conn: Connection, job_id: JobId) -> Counts:
@@ -90,16 +93,12 @@ class Results:
                 return
             given, after, skip = given + len(rows), rows[-1].number, 0
 
-    async def page(
-        self, organisation_id: OrganisationId, job_id: JobId, number: int
-    ) -> PageResult | None:
+    async def page(self, conn: Connection, job: JobRow, number: int) -> PageResult | None:
         """Return the page that one event told of."""
-        async with self.database.tenant_tx(organisation_id) as conn:
-            job = await jobs.get(conn, job_id)
-            rows = await queries.pages_done(conn, job_id=job_id, after=number - 1, skip=0, most=1)
-            if not rows or rows[0].number != number:
-                return None
-            return (await self._read(conn, rows, scrape_options(job)))[0]
+        rows = await queries.pages_done(conn, job_id=job.id, after=number - 1, skip=0, most=1)
+        if not rows or rows[0].number != number:
+            return None
+        return (await self._read(conn, rows, scrape_options(job)))[0]
 
     async def _read(
         self, conn: Connection, rows: Sequence[PagesDoneRow], options: ScrapeOptions
@@ -120,7 +119,8 @@ class Results:
         version: StoredVersion | None,
         options: ScrapeOptions,
     ) -> PageResult:
-        document, values, body = Document(row.url, warning=_GONE), (), None
+        document, body = Document(row.url, warning=_GONE), None
+        values: tuple[AttributeValues, ...] = ()
         if version is not None:
             document = documents.as_stored(version, options.formats)
             if not options.as_stored:
@@ -129,9 +129,7 @@ class Results:
                 except NotFound:
                     pass
                 else:
-                    document = await documents.wanted(
-                        body, version.content_type, version.url, options
-                    )
+                    document = await documents.wanted(documents.refetched(version, body), options)
                     values = documents.attributes(body, version.content_type, options)
         return PageResult(
             row.number,
@@ -143,6 +141,9 @@ class Results:
             document,
             values,
             body if options.with_body else None,
+            row.answers or {},
+            row.warnings or (),
+            row.change,
         )
 
 
@@ -157,3 +158,7 @@ async def robots_blocked(conn: Connection, job_id: JobId) -> list[str]:
         conn, job_id=job_id, code=ExitCode.ROBOTS_DISALLOWED, most=_MOST_FAILURES
     )
 
+
+def firecrawl_code(code: int) -> str | None:
+    """Return what clients of Firecrawl call a failure."""
+    return OUTCOMES[ExitCode(code)].firecrawl_code

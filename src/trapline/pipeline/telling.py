@@ -19,10 +19,11 @@ from trapline.errors import DatabaseUnavailable
 from trapline.fetch.posting import Poster
 from trapline.logs import get_logger
 from trapline.model import JobId, OrganisationId
+from trapline.pipeline import usage
 from trapline.queue import events
 from trapline.queue.maintenance.duty import Duty
 from trapline.queue.notices import Ears
-from trapline.queue.sql.events import EventsSinceRow
+from trapline.queue.sql.events import EventRow, EventsSinceRow
 
 log = get_logger(__name__)
 
@@ -39,18 +40,7 @@ def feeds(database: Database, ears: Ears) -> Feeds:
     ) -> Sequence[Happening]:
         async with database.tenant_tx(organisation_id) as conn:
             rows = await events.of_job(conn, job_id, after=after, most=most)
-        return [
-            Happening(
-                row.job_id,
-                row.organisation_id,
-                row.number,
-                row.type,
-                row.created_at,
-                row.task_id,
-                row.data,
-            )
-            for row in rows
-        ]
+        return [_happening(row) for row in rows]
 
     found = Feeds(read)
     ears.on_jobs(found.wake)
@@ -102,20 +92,21 @@ class Telling:
 
 
 async def _handle(conn: Connection, rows: Sequence[EventsSinceRow]) -> None:
-    await webhooks.plan(
-        conn,
-        [
-            Happening(
-                row.job_id,
-                row.organisation_id,
-                row.number,
-                row.type,
-                row.created_at,
-                row.task_id,
-                row.data,
-            )
-            for row in rows
-        ],
+    """Plan what is to be delivered, and count what was used, once for each event."""
+    happenings = [_happening(row) for row in rows]
+    await webhooks.plan(conn, happenings)
+    await usage.count(conn, happenings)
+
+
+def _happening(row: EventRow | EventsSinceRow) -> Happening:
+    return Happening(
+        row.job_id,
+        row.organisation_id,
+        row.number,
+        row.type,
+        row.created_at,
+        row.task_id,
+        row.data,
     )
 
 

@@ -2,13 +2,13 @@
 
 from typing import Annotated, Any, Final, Literal
 
+import msgspec
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from trapline.api.firecrawl.fields import Address, Headers, Origin, Prompt, Wire, wrong
 from trapline.api.firecrawl.scrape_options import ScrapeOptionsBody
 from trapline.deliver.webhooks import Webhook
-from trapline.errors import InvalidInput
-from trapline.pipeline.options import CrawlOptions, VisitOptions
+from trapline.pipeline.options import CrawlOptions, ScrapeOptions, VisitOptions
 
 EVENTS: Final = frozenset({"started", "page", "completed", "failed", "cancelled"})
 _UUID: Final = r"^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$"
@@ -83,7 +83,7 @@ class CrawlBody(Origin):
             similar_urls_once=self.deduplicate_similar_urls,
             delay=self.delay,
             max_concurrency=_bounded(self.max_concurrency),
-            scrape=scrape,
+            scrape=_kept(scrape),
         )
 
     def described(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class BatchBody(ScrapeOptionsBody):
     def visit_options(self) -> VisitOptions:
         return VisitOptions.parse(
             max_concurrency=_bounded(self.max_concurrency),
-            scrape=self.scrape_options(zero_data_retention=self.zero_data_retention),
+            scrape=_kept(self.scrape_options(zero_data_retention=self.zero_data_retention)),
         )
 
 
@@ -120,12 +120,6 @@ def _bounded(concurrency: int | None) -> int | None:
     return None if concurrency is None else min(concurrency, 1000)
 
 
-def sorted_urls(urls: list[str], checked: Any) -> tuple[list[str], list[str]]:
-    """Return the URLs that are ones, in canonical form, and those that are not."""
-    good, bad = [], []
-    for url in urls:
-        try:
-            good.append(checked(url))
-        except InvalidInput:
-            bad.append(url)
-    return good, bad
+def _kept(scrape: ScrapeOptions) -> dict[str, Any]:
+    """Keep the pages of a job, or nobody could read them from it."""
+    return {**msgspec.to_builtins(scrape), "store": True}

@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -11,8 +11,23 @@ from trapline.model import Document, Metadata
 
 # What clients read as numbers, words of a list or our own statement: no page may say it.
 _OURS: Final = frozenset(
-    "statuscode scrapeid numpages totalpages contenttype proxyused timezone cachestate cachedat"
-    " creditsused concurrencylimited concurrencyqueuedurationms error url sourceurl".split()
+    [
+        "statuscode",
+        "scrapeid",
+        "numpages",
+        "totalpages",
+        "contenttype",
+        "proxyused",
+        "timezone",
+        "cachestate",
+        "cachedat",
+        "creditsused",
+        "concurrencylimited",
+        "concurrencyqueuedurationms",
+        "error",
+        "url",
+        "sourceurl",
+    ]
 )
 _LISTS: Final = frozenset({"ogLocaleAlternate"})
 _SEPARATORS: Final = re.compile(r"[^a-z0-9]")
@@ -24,7 +39,7 @@ class Facts:
 
     url: str
     source_url: str
-    scrape_id: str
+    scrape_id: str | None = None
     status: int | None = None
     content_type: str | None = None
     error: str | None = None
@@ -58,6 +73,16 @@ def document(
         out["warning"] = page.warning
     out["metadata"] = metadata(page.metadata, facts)
     return out
+
+
+def add_answers(out: dict[str, Any], values: Mapping[str, Any], warnings: Iterable[str]) -> None:
+    """Add what a language model said, under the names that clients know."""
+    for kind, name in (("json", "json"), ("question", "answer"), ("summary", "summary")):
+        if kind in values:
+            out[name] = values[kind]
+    said = " ".join(filter(None, (out.get("warning"), *warnings)))
+    if said:
+        out["warning"] = said
 
 
 def metadata(found: Metadata, facts: Facts) -> dict[str, Any]:

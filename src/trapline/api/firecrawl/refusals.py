@@ -1,6 +1,6 @@
 """Errors as Firecrawl's clients read them: `{success: false, error, code?, details?}`."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 import msgspec
@@ -44,7 +44,7 @@ class FirecrawlRoute(APIRoute):
 
     most_bytes: int = MOST_JSON
 
-    def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
         async def answered(request: Request) -> Response:
@@ -62,6 +62,7 @@ class FirecrawlRoute(APIRoute):
 
 def answer(
     status: int,
+    /,
     *,
     headers: dict[str, str] | None = None,
     success: bool | None = False,

@@ -3,12 +3,12 @@
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 from pydantic import Field
 
 from trapline.api.access import Reader, Tenant, Writer
 from trapline.api.engine import CurrentEngine, Engine
-from trapline.api.firecrawl import statuses
+from trapline.api.firecrawl import crawl, documents, statuses
 from trapline.api.firecrawl.answers import DocumentAnswer, responses
 from trapline.api.firecrawl.documents import Facts, document
 from trapline.api.firecrawl.fields import Address
@@ -16,9 +16,9 @@ from trapline.api.firecrawl.formats import ChangeTracking
 from trapline.api.firecrawl.identity import JobReference
 from trapline.api.firecrawl.refusals import FirecrawlRoute, Refusal, answer
 from trapline.api.firecrawl.scrape_options import ScrapeOptionsBody
+from trapline.db.tenancy import Principal
 from trapline.errors import ExitCode, NotFound, TookTooLong
-from trapline.model import OrganisationId
-from trapline.pipeline import tracking
+from trapline.pipeline import usage
 from trapline.pipeline.options import PageOptions
 from trapline.pipeline.scraping import Asker, NotCached, Scraped
 from trapline.queue import jobs
@@ -42,9 +42,10 @@ class ScrapeBody(ScrapeOptionsBody):
 @router.post("/v2/scrape", response_model=DocumentAnswer)
 async def scrape(body: ScrapeBody, who: Writer, parts: CurrentEngine) -> Response:
     """Scrape one page and answer with it."""
-    scraped = await visited(parts, Asker(who.organisation_id), body)
-    data = await wanted(parts, who.organisation_id, body, scraped)
-    return answer(200, success=True, data=data, scrape_id=str(scraped.job_id))
+    scraped = await visited(parts, asker(who, body), body)
+    data = await wanted(parts, who, body, scraped)
+    scrape_id = None if scraped.job_id is None else str(scraped.job_id)
+    return answer(200, success=True, data=data, scrape_id=scrape_id)
 
 
 @router.get("/v2/scrape/{job_id}", response_model=DocumentAnswer)
@@ -59,9 +60,15 @@ async def scrape_status(
     raise NotFound("Job not found.")
 
 
+def asker(who: Principal, body: ScrapeBody) -> Asker:
+    """Return who asks, with what is kept of it with the job."""
+    noted = {"formats": sorted(body.names), "version": "v2"}
+    return Asker(who.organisation_id, metadata=crawl.described(who, noted, body.origin))
+
+
 async def visited(parts: Engine, asker: Asker, body: ScrapeBody) -> Scraped:
     """Visit a page; an end without a document is the contract's error for it."""
-    parts.asking.require(body.questions)
+    parts.asking.require(body.wishes(), "The format json or question")
     try:
         scraped = await parts.scraper.scrape(asker, body.page_options())
     except TookTooLong as error:
@@ -82,7 +89,7 @@ async def visited(parts: Engine, asker: Asker, body: ScrapeBody) -> Scraped:
 
 
 async def wanted(
-    parts: Engine, organisation_id: OrganisationId, body: ScrapeOptionsBody, scraped: Scraped
+    parts: Engine, who: Principal, body: ScrapeOptionsBody, scraped: Scraped
 ) -> dict[str, Any]:
     """Build the document that a scrape is answered with."""
     page = scraped.document
@@ -91,7 +98,7 @@ async def wanted(
     facts = Facts(
         url=scraped.final_url,
         source_url=str(getattr(body, "url", scraped.url)),
-        scrape_id=str(scraped.job_id),
+        scrape_id=None if scraped.job_id is None else str(scraped.job_id),
         status=scraped.status,
         content_type=scraped.content_type,
         error=None if scraped.ok else scraped.error,
@@ -102,25 +109,33 @@ async def wanted(
     out = document(page, body.names, facts, body=scraped.body)
     if scraped.attributes:
         out["attributes"] = [msgspec.to_builtins(values) for values in scraped.attributes]
-    await _answered(parts, organisation_id, body, scraped, out)
+    await _answered(parts, who, body, scraped, out)
     return out
 
 
 async def _answered(
-    parts: Engine,
-    organisation_id: OrganisationId,
-    body: ScrapeOptionsBody,
-    scraped: Scraped,
-    out: dict[str, Any],
+    parts: Engine, who: Principal, body: ScrapeOptionsBody, scraped: Scraped, out: dict[str, Any]
 ) -> None:
     """Add what a language model answers, and what changed since the last scrape."""
-    page = scraped.document
-    if page is None:
-        return
-    out |= await parts.asking.answer(body.wishes(), page, organisation_id)
-    change = body.the(ChangeTracking)
-    if change is not None:
-        async with parts.results.database.tenant_tx(organisation_id) as conn:
-            out["changeTracking"] = await tracking.tracked(
-                conn, organisation_id, scraped, change.modes, change.tag
-            )
+    wishes = body.wishes()
+    if wishes and scraped.document is not None:
+        answers = await parts.asking.answer(wishes, scraped.document.markdown)
+        documents.add_answers(out, answers.values, answers.warnings)
+        if answers.usage.total:
+            async with parts.results.database.tenant_tx(who.organisation_id) as conn:
+                tokens = answers.usage.total
+                await usage.add_tokens(conn, who.organisation_id, who.api_key_id, tokens)
+    if body.the(ChangeTracking) is not None:
+        out["changeTracking"] = changed(scraped)
+
+
+def changed(scraped: Scraped) -> dict[str, Any]:
+    """Say what changed since the version before."""
+    said: dict[str, Any] = {
+        "previousScrapeAt": documents.moment(scraped.previous_at),
+        "changeStatus": "new" if scraped.change is None else str(scraped.change),
+        "visibility": "visible",
+    }
+    if scraped.diff is not None:
+        said["diff"] = scraped.diff.as_json()
+    return said

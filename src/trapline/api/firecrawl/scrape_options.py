@@ -1,6 +1,5 @@
 """Scrape options on the wire, and what they mean to the pipeline."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -18,7 +17,7 @@ from trapline.api.firecrawl.formats import (
 )
 from trapline.api.firecrawl.refusals import Refusal
 from trapline.model import Format as Kind
-from trapline.pipeline.options import AttributeSelector, ScrapeOptions
+from trapline.pipeline.options import AttributeSelector, ScrapeOptions, Wish
 
 FOUR_HOURS: Final = 4 * 3600 * 1000
 _LONGEST_WAIT: Final = 60_000
@@ -34,7 +33,9 @@ _KINDS: Final = {
 }
 # What they are made of, for the formats that a language model makes.
 _FROM_MARKDOWN: Final = frozenset({"json", "question", "query", "changeTracking"})
-_NOT_HERE: Final = frozenset({"product", "menu", "audio", "video", "deterministicJson", "highlights"})
+_NOT_HERE: Final = frozenset(
+    {"product", "menu", "audio", "video", "deterministicJson", "highlights"}
+)
 
 T = TypeVar("T", bound=Wire)
 
@@ -59,7 +60,9 @@ class ImageParser(Wire):
 Parsers = Annotated[
     list[Annotated[PdfParser | ImageParser, Field(discriminator="type")]],
     BeforeValidator(
-        lambda v: [{"type": i} if isinstance(i, str) else i for i in v] if isinstance(v, list) else v
+        lambda v: (
+            [{"type": i} if isinstance(i, str) else i for i in v] if isinstance(v, list) else v
+        )
     ),
     Field(max_length=10),
 ]
@@ -132,15 +135,19 @@ class ScrapeOptionsBody(Wire):
     def names(self) -> frozenset[str]:
         return frozenset(wanted.type for wanted in self.formats)
 
-    @property
-    def questions(self) -> tuple[Json | Question | Query | ChangeTracking, ...]:
-        """The formats that a language model answers."""
-        return tuple(
-            wanted
-            for wanted in self.formats
-            if isinstance(wanted, Json | Question | Query)
-            or (isinstance(wanted, ChangeTracking) and "json" in wanted.modes)
-        )
+    def wishes(self) -> tuple[Wish, ...]:
+        """Return what a language model is to be asked."""
+        asked = []
+        for wanted in self.formats:
+            if isinstance(wanted, Json):
+                asked.append(Wish("json", wanted.prompt, wanted.json_schema))
+            elif isinstance(wanted, Question):
+                asked.append(Wish("question", wanted.question))
+            elif isinstance(wanted, Query):
+                asked.append(Wish("question", wanted.prompt))
+            elif wanted.type == "summary":
+                asked.append(Wish("summary"))
+        return tuple(asked)
 
     def scrape_options(self, *, zero_data_retention: bool = False) -> ScrapeOptions:
         """Translate; what this server cannot do is refused by its name."""
@@ -158,6 +165,8 @@ class ScrapeOptionsBody(Wire):
                 AttributeSelector(s.selector, s.attribute)
                 for s in (selectors.selectors if selectors else ())
             ),
+            wishes=self.wishes(),
+            track_changes=self.the(ChangeTracking) is not None,
             with_body="rawBase64" in self.names,
             read_files=bool(parsers),
             max_pages=None if pdf is None else pdf.max_pages,
@@ -202,8 +211,3 @@ class ScrapeOptionsBody(Wire):
 
 def _unsupported(what: str, code: str) -> Refusal:
     return Refusal(400, f"{what} is not supported: {_BROWSER}.", code)
-
-
-def asked(body: ScrapeOptionsBody, names: Sequence[str]) -> bool:
-    """Tell whether any of these formats is asked for."""
-    return not body.names.isdisjoint(names)

@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
 import msgspec
+from fastapi import Depends, Query
 from starlette.requests import HTTPConnection
 
-from trapline.api.firecrawl.documents import Facts, document, moment
+from trapline.api.firecrawl.documents import Facts, add_answers, document, moment
+from trapline.db.connection import Connection
 from trapline.pipeline import results
 from trapline.pipeline.results import Counts, PageResult, Results
 from trapline.queue import jobs
@@ -43,6 +45,17 @@ class Cursor:
         return f"{url}?{urlencode(query)}"
 
 
+def _cursor(
+    skip: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    limit: Annotated[int | None, Query(ge=1, le=MOST_PAGE)] = None,
+    after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+) -> Cursor:
+    return Cursor(skip, after, limit)
+
+
+PageCursor = Annotated[Cursor, Depends(_cursor)]
+
+
 def head(job: JobRow, counts: Counts) -> dict[str, Any]:
     """Build the part of a status that counters alone give."""
     ended = job.status in jobs.ENDED
@@ -72,7 +85,8 @@ async def page(
     It ends early once its documents pass ten megabytes; a single larger one is given whole.
     """
     most = cursor.limit or PAGE
-    parts, size, last, more = [], 0, cursor.after or 0, False
+    parts: list[bytes] = []
+    size, last, more = 0, cursor.after or 0, False
     skip = 0 if cursor.after is not None else cursor.skip
     async for result in found.pages(job, after=last, skip=skip, most=most + 1):
         encoded = encode(result, job)
@@ -105,6 +119,7 @@ def wire(result: PageResult, job: JobRow) -> dict[str, Any]:
     out = document(result.document, names_of(job), facts, body=result.body)
     if result.attributes:
         out["attributes"] = [msgspec.to_builtins(values) for values in result.attributes]
+    add_answers(out, result.answers, result.warnings)
     return out
 
 
@@ -132,7 +147,7 @@ def _warning(job: JobRow, counts: Counts) -> str | None:
     return None
 
 
-async def errors(conn: Any, job: JobRow) -> dict[str, Any]:
+async def errors(conn: Connection, job: JobRow) -> dict[str, Any]:
     """Build the list of what a job could not have."""
     rows = await results.failures(conn, job.id)
     return {

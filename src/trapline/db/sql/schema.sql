@@ -2028,6 +2028,17 @@ CREATE TABLE tenancy.organisation (
 
 ALTER TABLE ONLY tenancy.organisation FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE tenancy.usage (
+    organisation_id uuid NOT NULL,
+    day date NOT NULL,
+    api_key text DEFAULT ''::text NOT NULL,
+    pages bigint DEFAULT 0 NOT NULL,
+    tokens bigint DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY tenancy.usage FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE ONLY archive.file ATTACH PARTITION archive.file_default DEFAULT;
 
 ALTER TABLE ONLY archive.redirect ATTACH PARTITION archive.redirect_default DEFAULT;
@@ -2202,6 +2213,9 @@ ALTER TABLE ONLY tenancy.organisation
 ALTER TABLE ONLY tenancy.organisation
     ADD CONSTRAINT organisation_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY tenancy.usage
+    ADD CONSTRAINT usage_pkey PRIMARY KEY (organisation_id, day, api_key);
+
 CREATE INDEX file_sha256_idx ON ONLY archive.file USING btree (sha256) WHERE (sha256 IS NOT NULL);
 
 CREATE INDEX file_default_sha256_idx ON archive.file_default USING btree (sha256) WHERE (sha256 IS NOT NULL);
@@ -2367,6 +2381,9 @@ ALTER TABLE ONLY tenancy.api_key
 
 ALTER TABLE ONLY tenancy.member
     ADD CONSTRAINT member_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY tenancy.usage
+    ADD CONSTRAINT usage_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
 ALTER TABLE archive.file ENABLE ROW LEVEL SECURITY;
 
@@ -2580,11 +2597,17 @@ CREATE POLICY tenant ON tenancy.member TO trapline_tenant USING (((organisation_
 
 CREATE POLICY tenant ON tenancy.organisation TO trapline_tenant USING ((id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON tenancy.usage TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+ALTER TABLE tenancy.usage ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY worker ON tenancy.api_key TO trapline_worker USING (true);
 
 CREATE POLICY worker ON tenancy.member TO trapline_worker USING (true);
 
 CREATE POLICY worker ON tenancy.organisation TO trapline_worker USING (true);
+
+CREATE POLICY worker ON tenancy.usage TO trapline_worker USING (true);
 
 GRANT USAGE ON SCHEMA archive TO trapline_worker;
 GRANT USAGE ON SCHEMA archive TO trapline_tenant;
@@ -2768,3 +2791,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.organisation TO trapline_work
 GRANT UPDATE(name) ON TABLE tenancy.organisation TO trapline_tenant;
 
 GRANT UPDATE(updated_at) ON TABLE tenancy.organisation TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.usage TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.usage TO trapline_worker;

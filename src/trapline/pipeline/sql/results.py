@@ -1,7 +1,7 @@
 """Typed functions of results.sql, made by `make sql`: edit that file instead."""
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -22,6 +22,9 @@ class PagesDoneRow(Struct, frozen=True, gc=False):
     url: str
     status: int | None
     version_id: int | None
+    answers: Any
+    warnings: Any
+    change: str | None
     created_at: datetime
 
 
@@ -65,9 +68,12 @@ SELECT
     e.number,
     e.task_id AS "task_id!",
     (t.payload ->> 'url')::text AS "source_url!",
-    (e.data ->> 'url')::text AS "url!",
+    coalesce(e.data ->> 'url', t.payload ->> 'url')::text AS "url!",
     (e.data ->> 'status')::integer AS "status?",
     (e.data ->> 'version_id')::bigint AS "version_id?",
+    (e.data -> 'answers')::jsonb AS "answers?",
+    (e.data -> 'warnings')::jsonb AS "warnings?",
+    (e.data ->> 'change')::text AS "change?",
     e.created_at
 FROM queue.event e JOIN queue.task t ON t.id = e.task_id
 WHERE e.job_id = $1 AND e.number > $2::bigint

@@ -22,9 +22,12 @@ SELECT
     e.number,
     e.task_id AS "task_id!",
     (t.payload ->> 'url')::text AS "source_url!",
-    (e.data ->> 'url')::text AS "url!",
+    coalesce(e.data ->> 'url', t.payload ->> 'url')::text AS "url!",
     (e.data ->> 'status')::integer AS "status?",
     (e.data ->> 'version_id')::bigint AS "version_id?",
+    (e.data -> 'answers')::jsonb AS "answers?",
+    (e.data -> 'warnings')::jsonb AS "warnings?",
+    (e.data ->> 'change')::text AS "change?",
     e.created_at
 FROM queue.event e JOIN queue.task t ON t.id = e.task_id
 WHERE e.job_id = sqlc.arg(job_id) AND e.number > sqlc.arg(after)::bigint
