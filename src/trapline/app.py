@@ -21,6 +21,7 @@ from trapline.fetch import Fetcher
 from trapline.fetch.posting import Poster
 from trapline.logs import get_logger
 from trapline.pipeline.asking import Asking
+from trapline.pipeline import templates
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
 from trapline.pipeline.results import Results
@@ -34,6 +35,7 @@ from trapline.queue.direct import Direct
 from trapline.queue.finishing import Finisher
 from trapline.queue.maintenance import loop as maintenance
 from trapline.queue.maintenance.duty import Duty
+from trapline.queue.maintenance import schedules
 from trapline.queue.maintenance.partitions import Log, duty
 from trapline.queue.notices import Bell
 from trapline.queue.worker import Worker
@@ -149,6 +151,7 @@ def _duties(settings: Settings) -> list[Duty]:
     """Return all that keeps the database in order."""
     return [
         *maintenance.all_duties(settings),
+        *schedules.duties(templates.create),
         duty("archive partitions", VISIT_LOGS),
         *telling_duties(),
     ]

@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "jobs": "Jobs: list, show, cancel, pause, resume, retry, why.",
         "tasks": "Tasks and dead letters: list, show, retry, resolve.",
         "webhooks": "Webhooks: what receivers were told, and telling them again.",
+        "schedule": "Schedules: add, list, show, pause, resume, run, remove.",
         "audit": "Recompute every counter from the rows.",
         "orgs": "Organisations and their limits.",
         "members": "Members of an organisation.",

@@ -1812,6 +1812,69 @@ WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000',
 
 ALTER TABLE ONLY queue.ready FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE queue.schedule (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    kind text NOT NULL,
+    cron text,
+    every interval,
+    timezone text DEFAULT 'UTC'::text NOT NULL,
+    starts_at timestamp with time zone,
+    ends_at timestamp with time zone,
+    site_id uuid,
+    application_id uuid,
+    template jsonb NOT NULL,
+    importance smallint DEFAULT 5 NOT NULL,
+    overlap boolean DEFAULT false NOT NULL,
+    catch_up interval,
+    paused_at timestamp with time zone,
+    next_at timestamp with time zone,
+    last_tick timestamp with time zone,
+    last_job_id uuid,
+    created_by text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT schedule_catch_up_check CHECK ((catch_up >= '00:00:00'::interval)),
+    CONSTRAINT schedule_check CHECK (((kind = 'recurring'::text) = (num_nonnulls(cron, every) = 1))),
+    CONSTRAINT schedule_check1 CHECK (((kind <> 'scheduled'::text) OR (starts_at IS NOT NULL))),
+    CONSTRAINT schedule_check2 CHECK (((paused_at IS NULL) OR (next_at IS NULL))),
+    CONSTRAINT schedule_cron_check CHECK ((length(cron) <= 200)),
+    CONSTRAINT schedule_every_check CHECK ((every > '00:00:00'::interval)),
+    CONSTRAINT schedule_importance_check CHECK (((importance >= 1) AND (importance <= 10))),
+    CONSTRAINT schedule_kind_check CHECK ((kind = ANY (ARRAY['one_time'::text, 'scheduled'::text, 'recurring'::text]))),
+    CONSTRAINT schedule_name_check CHECK (((name <> ''::text) AND (length(name) <= 200)))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY queue.schedule FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE queue.schedule_run (
+    id bigint NOT NULL,
+    schedule_id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    tick timestamp with time zone NOT NULL,
+    manual boolean DEFAULT false NOT NULL,
+    outcome text NOT NULL,
+    job_id uuid,
+    detail text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT schedule_run_check CHECK (((outcome = 'created'::text) = (job_id IS NOT NULL))),
+    CONSTRAINT schedule_run_check1 CHECK (((outcome = 'created'::text) OR (detail IS NOT NULL))),
+    CONSTRAINT schedule_run_outcome_check CHECK ((outcome = ANY (ARRAY['created'::text, 'missed'::text, 'overlapped'::text, 'failed'::text])))
+);
+
+ALTER TABLE ONLY queue.schedule_run FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.schedule_run ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME queue.schedule_run_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE queue.statistic (
     id bigint NOT NULL,
     kind text NOT NULL,
@@ -2165,6 +2228,12 @@ ALTER TABLE ONLY queue.quota
 ALTER TABLE ONLY queue.ready
     ADD CONSTRAINT ready_pkey PRIMARY KEY (lane_id, priority, turn);
 
+ALTER TABLE ONLY queue.schedule
+    ADD CONSTRAINT schedule_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY queue.schedule_run
+    ADD CONSTRAINT schedule_run_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY queue.statistic
     ADD CONSTRAINT statistic_pkey PRIMARY KEY (minute, id);
 
@@ -2286,6 +2355,20 @@ CREATE INDEX lease_expires_idx ON queue.lease USING btree (expires_at);
 
 CREATE INDEX ready_deadline_idx ON queue.ready USING btree (deadline) WHERE (deadline IS NOT NULL);
 
+CREATE INDEX schedule_due_idx ON queue.schedule USING btree (next_at) WHERE (next_at IS NOT NULL);
+
+CREATE UNIQUE INDEX schedule_name_key ON queue.schedule USING btree (organisation_id, lower(name));
+
+CREATE INDEX schedule_organisation_idx ON queue.schedule USING btree (organisation_id, created_at DESC, id DESC);
+
+CREATE INDEX schedule_run_created_idx ON queue.schedule_run USING btree (created_at);
+
+CREATE INDEX schedule_run_recent_idx ON queue.schedule_run USING btree (schedule_id, id DESC);
+
+CREATE UNIQUE INDEX schedule_run_tick_key ON queue.schedule_run USING btree (schedule_id, tick) WHERE (NOT manual);
+
+CREATE INDEX schedule_site_idx ON queue.schedule USING btree (site_id) WHERE (site_id IS NOT NULL);
+
 CREATE INDEX statistic_unfolded_idx ON ONLY queue.statistic USING btree (minute) WHERE (NOT folded);
 
 CREATE INDEX statistic_default_minute_idx ON queue.statistic_default USING btree (minute) WHERE (NOT folded);
@@ -2363,6 +2446,12 @@ ALTER TABLE ONLY frontier.host
 
 ALTER TABLE ONLY queue.job
     ADD CONSTRAINT job_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY queue.schedule
+    ADD CONSTRAINT schedule_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY queue.schedule_run
+    ADD CONSTRAINT schedule_run_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES queue.schedule(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY store.page
     ADD CONSTRAINT page_site_id_fkey FOREIGN KEY (site_id) REFERENCES store.site(id) ON DELETE CASCADE;
@@ -2485,6 +2574,10 @@ ALTER TABLE queue.quota ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE queue.ready ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE queue.schedule ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.schedule_run ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE queue.task ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY tenant ON queue.dead_letter TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
@@ -2515,6 +2608,10 @@ CREATE POLICY tenant ON queue.quota TO trapline_tenant USING ((organisation_id =
 
 CREATE POLICY tenant ON queue.ready TO trapline_tenant USING ((lane_id IN ( SELECT l.id
    FROM queue.lane l)));
+
+CREATE POLICY tenant ON queue.schedule TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON queue.schedule_run TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON queue.task TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -2550,6 +2647,10 @@ CREATE POLICY worker ON queue.overflow TO trapline_worker USING (true);
 CREATE POLICY worker ON queue.quota TO trapline_worker USING (true);
 
 CREATE POLICY worker ON queue.ready TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.schedule TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.schedule_run TO trapline_worker USING (true);
 
 CREATE POLICY worker ON queue.task TO trapline_worker USING (true);
 
@@ -2748,6 +2849,15 @@ GRANT USAGE ON SEQUENCE queue.turn_number TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.ready TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.ready TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.schedule TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.schedule TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.schedule_run TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.schedule_run TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE queue.schedule_run_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE queue.schedule_run_id_seq TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.statistic TO trapline_worker;
 GRANT SELECT ON TABLE queue.statistic TO trapline_tenant;
