@@ -20,8 +20,8 @@ from trapline.errors import SettingsError, Unavailable
 from trapline.fetch import Fetcher
 from trapline.fetch.posting import Poster
 from trapline.logs import get_logger
-from trapline.pipeline.asking import Asking
 from trapline.pipeline import templates
+from trapline.pipeline.asking import Asking
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
 from trapline.pipeline.results import Results
@@ -34,8 +34,8 @@ from trapline.queue.agents import Agent
 from trapline.queue.direct import Direct
 from trapline.queue.finishing import Finisher
 from trapline.queue.maintenance import loop as maintenance
-from trapline.queue.maintenance.duty import Duty
 from trapline.queue.maintenance import schedules
+from trapline.queue.maintenance.duty import Duty
 from trapline.queue.maintenance.partitions import Log, duty
 from trapline.queue.notices import Bell
 from trapline.queue.worker import Worker

@@ -38,7 +38,11 @@ async def events(
     last number that it has seen, as browsers do by themselves.
     """
     if last_event_id is not None:
-        if not last_event_id.isascii() or not last_event_id.isdigit() or len(last_event_id) > _LONGEST_NUMBER:
+        if (
+            not last_event_id.isascii()
+            or not last_event_id.isdigit()
+            or len(last_event_id) > _LONGEST_NUMBER
+        ):
             raise InvalidInput("Last-Event-ID is not the number of an event.")
         after = max(after, int(last_event_id))
     async with parts.results.database.tenant_tx(who.organisation_id) as conn:
