@@ -21,9 +21,10 @@ from trapline.fetch import Fetcher
 from trapline.fetch.posting import Poster
 from trapline.logs import get_logger
 from trapline.pipeline import templates
-from trapline.pipeline.asking import Asking
+from trapline.pipeline.gathering import Gathering, extract_kind
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
+from trapline.pipeline.language import LanguageModel
 from trapline.pipeline.results import Results
 from trapline.pipeline.scraping import Scraper
 from trapline.pipeline.searching import Searching
@@ -108,28 +109,32 @@ async def working(
     async with (
         Fetcher(settings) as fetcher,
         Poster(settings) as poster,
-        Asking(settings) as asking,
+        LanguageModel(settings) as model,
         Searching(settings) as searching,
     ):
-        steps = Steps(database, settings, fetcher, asking)
+        steps = Steps(database, settings, fetcher, model)
         keeping = Keeping(Blobs.at(settings.blobs))
+        gathering = Gathering(model)
+        kinds = crawl_kinds(steps.kickoff, steps.sitemap, steps.page)
+        kinds.register(extract_kind(gathering.extract))
         worker = Worker(
             database,
-            crawl_kinds(steps.kickoff, steps.sitemap, steps.page),
+            kinds,
             concurrency=concurrency,
             name=name,
             user_agent=settings.user_agent,
             store=keeping.keep,
         )
         keeping.agent = worker.agent
+        scraper = gathering.scraper = _scraper(steps, keeping, worker.agent, worker.bell)
         results = Results(database, keeping.blobs)
         telling = Telling(database, poster, hooks.renderer(results), worker.ears)
         engine = Engine(
-            scraper=_scraper(steps, keeping, worker.agent, worker.bell),
+            scraper=scraper,
             results=results,
             feeds=feeds(database, worker.ears),
             bell=worker.bell,
-            asking=asking,
+            model=model,
             searching=searching,
         )
         running = asyncio.create_task(worker.run(), name="worker")

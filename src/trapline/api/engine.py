@@ -8,7 +8,7 @@ from starlette.requests import HTTPConnection
 
 from trapline.deliver.feeds import Feeds
 from trapline.errors import Unavailable
-from trapline.pipeline.asking import Asking
+from trapline.pipeline.language import LanguageModel
 from trapline.pipeline.results import Results
 from trapline.pipeline.scraping import Scraper
 from trapline.pipeline.searching import Searching
@@ -23,7 +23,7 @@ class Engine:
     results: Results
     feeds: Feeds
     bell: Bell
-    asking: Asking
+    model: LanguageModel
     searching: Searching
 
 

@@ -16,7 +16,7 @@ from trapline.errors import InvalidInput, NotFound
 from trapline.model import JobId, OrganisationId, new_uuid
 
 # What only watchers of a live stream care for.
-UNTOLD: Final = frozenset({"paused", "resumed", "reopened"})
+UNTOLD: Final = frozenset({"paused", "resumed", "reopened", "data"})
 _JOB: Final = "job."
 
 

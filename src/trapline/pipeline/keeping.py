@@ -15,7 +15,7 @@ from trapline.frontier.recrawl import History, Interval, Observed, due_at, obser
 from trapline.frontier.sql import candidates
 from trapline.frontier.urls import Place
 from trapline.model import AgentId, Document, UrlId
-from trapline.pipeline.asking import Answers
+from trapline.pipeline.language import Answers
 from trapline.pipeline.steps import PageVisit
 from trapline.queue.agents import Agent
 from trapline.queue.finishing import Attempt, NewEvent, written

@@ -39,9 +39,9 @@ from trapline.model import (
     Verdict,
 )
 from trapline.pipeline import documents
-from trapline.pipeline.asking import Answers, Asking
 from trapline.pipeline.crawls import Crawl, Crawls, Spread
 from trapline.pipeline.kinds import PAGE, SITEMAP, Kickoff, PageTask, SitemapTask
+from trapline.pipeline.language import Answers, LanguageModel
 from trapline.pipeline.robots import OriginRobots, RobotsFiles, refusal
 from trapline.pipeline.sql import known
 from trapline.pipeline.sql.known import KnownPageRow
@@ -84,7 +84,7 @@ class Steps:
     database: Database
     settings: Settings
     fetcher: Fetcher
-    asking: Asking | None = None
+    model: LanguageModel | None = None
     robots: RobotsFiles = field(init=False)
     crawls: Crawls = field(init=False)
     _paces: dict[str, HostPace] = field(default_factory=dict)
@@ -130,9 +130,9 @@ class Steps:
         crawl = await self.crawls.of(task.job_id)
         finished = await self.visit(crawl, task)
         wishes = crawl.options.scrape.wishes
-        if wishes and self.asking is not None and finished.error is None:
+        if wishes and self.model is not None and finished.error is None:
             text = await self._text(finished.result)
-            finished.result.answers = await self.asking.answer(wishes, text)
+            finished.result.answers = await self.model.answer(wishes, text)
         return finished
 
     async def _text(self, visit: "PageVisit") -> str:

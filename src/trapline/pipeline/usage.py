@@ -12,6 +12,8 @@ from trapline.model import ApiKeyId, OrganisationId
 from trapline.pipeline.sql import usage as queries
 
 DAY: Final = timedelta(days=1)
+# A page that was fetched, and data that a language model made of some.
+_USED: Final = frozenset({"page", "data"})
 API_KEY: Final = "api_key"
 """Where a job's metadata names the key that asked for it."""
 
@@ -46,7 +48,7 @@ class AtWork:
 
 async def count(conn: Connection, happenings: Sequence[Happening]) -> None:
     """Count the pages that events tell of; call it in the transaction that consumes them."""
-    pages = [happening for happening in happenings if happening.type == "page"]
+    pages = [happening for happening in happenings if happening.type in _USED]
     if not pages:
         return
     rows = await queries.keys_of_jobs(conn, job_ids=list({page.job_id for page in pages}))
@@ -56,7 +58,7 @@ async def count(conn: Connection, happenings: Sequence[Happening]) -> None:
         organisation_ids=[page.organisation_id for page in pages],
         days=[page.created_at.astimezone(UTC).date() for page in pages],
         api_keys=[keys.get(page.job_id, "") for page in pages],
-        pages=[1 for _ in pages],
+        pages=[int(page.type == "page") for page in pages],
         tokens=[_tokens(page.data) for page in pages],
     )
 

@@ -42,7 +42,7 @@ async def started(
     parts: Engine, who: Principal, body: BatchBody, job_id: JobId | None = None
 ) -> tuple[JobId, list[str]]:
     """Write the batch and who is told of it; return its id and what was no URL."""
-    parts.asking.require(body.wishes(), "The format json or question")
+    parts.model.require(body.wishes(), "The format json or question")
     good, bad = told_apart(body.urls)
     if bad and not body.ignore_invalid_urls:
         raise Refusal(400, f"Not valid URLs: {', '.join(bad[:10])}", "BAD_REQUEST")

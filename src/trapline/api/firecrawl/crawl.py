@@ -60,7 +60,7 @@ async def start(
     """Start a crawl."""
     more: dict[str, Any] = {}
     if body.prompt is not None:
-        body, generated = await crawl_from_prompt(parts.asking, body)
+        body, generated = await crawl_from_prompt(parts.model, body)
         more = {"promptGeneratedOptions": generated, "finalCrawlerOptions": body.described()}
     job_id = await started(parts, who, body, "v2", identity.of_key(who.organisation_id, key))
     url = f"{statuses.base(request)}/v2/crawl/{job_id}"
@@ -71,7 +71,7 @@ async def started(
     parts: Engine, who: Principal, body: CrawlBody, version: str, job_id: JobId | None = None
 ) -> JobId:
     """Write the crawl and who is told of it, in one transaction; then wake the workers."""
-    parts.asking.require(body.scrape_options.wishes(), "The format json or question")
+    parts.model.require(body.scrape_options.wishes(), "The format json or question")
     options = body.crawl_options()
     noted = {
         "formats": sorted(body.scrape_options.names),
@@ -112,7 +112,7 @@ async def preview(body: PreviewBody, who: Reader, parts: CurrentEngine) -> Respo
     """Say which options a prompt would give."""
     del who
     asked = CrawlBody(url=body.url, prompt=body.prompt)
-    _, generated = await crawl_from_prompt(parts.asking, asked)
+    _, generated = await crawl_from_prompt(parts.model, asked)
     return answer(200, success=True, data={"url": body.url} | generated)
 
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from trapline.api.firecrawl.crawl_request import CrawlBody
 from trapline.api.firecrawl.refusals import Refusal
 from trapline.errors import TraplineError
-from trapline.pipeline.asking import Asking
+from trapline.pipeline.language import LanguageModel
 from trapline.pipeline.options import Wish
 
 _SCHEMA: Final[dict[str, Any]] = {
@@ -32,12 +32,14 @@ _TASK: Final = (
 )
 
 
-async def crawl_from_prompt(asking: Asking, body: CrawlBody) -> tuple[CrawlBody, dict[str, Any]]:
+async def crawl_from_prompt(
+    model: LanguageModel, body: CrawlBody
+) -> tuple[CrawlBody, dict[str, Any]]:
     """Return the crawl with the options that its prompt means; what the caller said stays."""
     wish = Wish("json", f"{_TASK}{body.prompt}", _SCHEMA)
-    asking.require([wish], "A crawl by prompt")
+    model.require([wish], "A crawl by prompt")
     try:
-        generated, _ = await asking.ask(wish, f"The crawl starts at {body.url}")
+        generated, _ = await model.ask(wish, f"The crawl starts at {body.url}")
         given = body.model_dump(by_alias=True, exclude_unset=True)
         filled = CrawlBody.model_validate({**generated, **given})
         filled.crawl_options()

@@ -7,11 +7,15 @@ from trapline.api.firecrawl import (
     batch,
     cloud,
     crawl,
+    extract,
     health,
+    parse,
     scrape,
+    search,
     sockets,
 )
 
 ROUTERS: Final = tuple(
-    module.router for module in (health, cloud, scrape, crawl, batch, account, sockets)
+    module.router
+    for module in (health, cloud, scrape, crawl, batch, search, extract, parse, account, sockets)
 )

@@ -68,7 +68,7 @@ def asker(who: Principal, body: ScrapeBody) -> Asker:
 
 async def visited(parts: Engine, asker: Asker, body: ScrapeBody) -> Scraped:
     """Visit a page; an end without a document is the contract's error for it."""
-    parts.asking.require(body.wishes(), "The format json or question")
+    parts.model.require(body.wishes(), "The format json or question")
     try:
         scraped = await parts.scraper.scrape(asker, body.page_options())
     except TookTooLong as error:
@@ -119,7 +119,7 @@ async def _answered(
     """Add what a language model answers, and what changed since the last scrape."""
     wishes = body.wishes()
     if wishes and scraped.document is not None:
-        answers = await parts.asking.answer(wishes, scraped.document.markdown)
+        answers = await parts.model.answer(wishes, scraped.document.markdown)
         documents.add_answers(out, answers.values, answers.warnings)
         if answers.usage.total:
             async with parts.results.database.tenant_tx(who.organisation_id) as conn:

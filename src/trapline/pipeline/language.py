@@ -1,18 +1,19 @@
-"""Asking a language model about a page: data by a schema, an answer to a question, a summary.
+"""LanguageModel a language model about a page: data by a schema, an answer to a question, a summary.
 
 Any endpoint that speaks OpenAI's chat protocol will do. What it answers is checked against the
 schema; if it does not fit, the model is told so once and may try again.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from types import TracebackType
 from typing import Any, Final, Self
 
 import aiohttp
-import bpe_openai
 import jsonschema
 import msgspec
 
@@ -65,7 +66,7 @@ class Answers:
 
 
 @dataclass(slots=True)
-class Asking:
+class LanguageModel:
     """One client of the endpoint, for a whole process."""
 
     settings: Settings
@@ -102,18 +103,18 @@ class Asking:
         """Ask all that is wished about a text; what fails is a warning beside the rest."""
         if not wishes or not self.available:
             return Answers()
-        text, cut = self._bounded(text)
+        text, cut = self.bounded(text)
         values: dict[str, Any] = {}
-        warnings, usage = ([_CUT] if cut else []), Usage()
+        said, usage = ([_CUT] if cut else []), Usage()
         for wish in wishes:
             try:
                 values[wish.kind], used = await self.ask(wish, text)
             except (ModelFailed, Unavailable) as error:
                 log.warning("the language model failed", wish=wish.kind, error=error.message)
-                warnings.append(error.message)
+                said.append(error.message)
             else:
                 usage += used
-        return Answers(values, tuple(warnings), usage)
+        return Answers(values, tuple(said), usage)
 
     async def ask(self, wish: Wish, text: str) -> tuple[Any, Usage]:
         """Ask one thing; ModelFailed when no usable answer comes, Unavailable when none at all."""
@@ -135,7 +136,8 @@ class Asking:
             raise ModelFailed(f"The language model's answer cannot be used: {fault}")
         return value, usage + more
 
-    def _bounded(self, text: str) -> tuple[str, bool]:
+    def bounded(self, text: str) -> tuple[str, bool]:
+        """Cut a text to what the model may be given; say whether it was longer."""
         most = self.settings.llm_input_tokens
         # No token is longer than some characters, so a short text need not be counted.
         if len(text) <= most:
@@ -249,5 +251,11 @@ def _said(body: bytes) -> str:
 
 
 @cache
-def _encoding() -> "bpe_openai.Encoding":
-    return bpe_openai.get_encoding(_ENCODING)
+def _encoding() -> Any:
+    """Load the tokenizer when a long page first needs it: its tables take half a second and many
+    megabytes.
+    """
+    with warnings.catch_warnings():
+        # It opens its tables in a way that Python no longer likes.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return import_module("bpe_openai").get_encoding(_ENCODING)
