@@ -25,6 +25,7 @@ from trapline.pipeline.gathering import Gathering, extract_kind
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
 from trapline.pipeline.language import LanguageModel
+from trapline.pipeline.mapping import Mapper
 from trapline.pipeline.results import Results
 from trapline.pipeline.scraping import Scraper
 from trapline.pipeline.searching import Searching
@@ -131,6 +132,7 @@ async def working(
         telling = Telling(database, poster, hooks.renderer(results), worker.ears)
         engine = Engine(
             scraper=scraper,
+            mapper=Mapper.beside(scraper),
             results=results,
             feeds=feeds(database, worker.ears),
             bell=worker.bell,

@@ -9,6 +9,7 @@ from starlette.requests import HTTPConnection
 from trapline.deliver.feeds import Feeds
 from trapline.errors import Unavailable
 from trapline.pipeline.language import LanguageModel
+from trapline.pipeline.mapping import Mapper
 from trapline.pipeline.results import Results
 from trapline.pipeline.scraping import Scraper
 from trapline.pipeline.searching import Searching
@@ -20,6 +21,7 @@ class Engine:
     """Made by `app`, where there is a worker; without one, only what needs no work is answered."""
 
     scraper: Scraper
+    mapper: Mapper
     results: Results
     feeds: Feeds
     bell: Bell

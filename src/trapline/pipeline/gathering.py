@@ -11,10 +11,11 @@ import msgspec
 from trapline.db.connection import Connection
 from trapline.errors import TraplineError, VisitFailed
 from trapline.model import JobId, OrganisationId
+from trapline.pipeline.asking import Asker
 from trapline.pipeline.kinds import EXTRACT
 from trapline.pipeline.language import LanguageModel, ModelFailed
 from trapline.pipeline.options import PageOptions, ScrapeOptions, Wish
-from trapline.pipeline.scraping import Asker, Scraper
+from trapline.pipeline.scraping import Scraper
 from trapline.queue import jobs, tasks
 from trapline.queue.finishing import Finished, NewEvent
 from trapline.queue.jobs import NewJob

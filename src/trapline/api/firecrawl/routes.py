@@ -13,9 +13,23 @@ from trapline.api.firecrawl import (
     scrape,
     search,
     sockets,
+    v1,
 )
 
 ROUTERS: Final = tuple(
     module.router
-    for module in (health, cloud, scrape, crawl, batch, search, extract, parse, account, sockets)
+    for module in (
+        health,
+        cloud,
+        scrape,
+        crawl,
+        batch,
+        map,
+        search,
+        extract,
+        parse,
+        account,
+        v1,
+        sockets,
+    )
 )

@@ -19,8 +19,9 @@ from trapline.api.firecrawl.scrape_options import ScrapeOptionsBody
 from trapline.db.tenancy import Principal
 from trapline.errors import ExitCode, NotFound, TookTooLong
 from trapline.pipeline import usage
+from trapline.pipeline.asking import Asker
 from trapline.pipeline.options import PageOptions
-from trapline.pipeline.scraping import Asker, NotCached, Scraped
+from trapline.pipeline.scraping import NotCached, Scraped
 from trapline.queue import jobs
 
 router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"], responses=responses())

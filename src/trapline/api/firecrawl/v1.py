@@ -11,7 +11,7 @@ from trapline.api.firecrawl import batch as newer_batch
 from trapline.api.firecrawl import crawl as newer
 from trapline.api.firecrawl import extract as newer_extract
 from trapline.api.firecrawl import identity, older, statuses
-from trapline.api.firecrawl import map as newer_map
+from trapline.api.firecrawl import mapping as newer_map
 from trapline.api.firecrawl import scrape as newer_scrape
 from trapline.api.firecrawl import search as newer_search
 from trapline.api.firecrawl.answers import (
@@ -27,7 +27,7 @@ from trapline.api.firecrawl.crawl import IdempotencyKey
 from trapline.api.firecrawl.crawl_request import BatchBody, CrawlBody
 from trapline.api.firecrawl.extract import ExtractBody
 from trapline.api.firecrawl.identity import JobReference
-from trapline.api.firecrawl.map import MapBody
+from trapline.api.firecrawl.mapping import MapBody
 from trapline.api.firecrawl.refusals import FirecrawlRoute, answer
 from trapline.api.firecrawl.scrape import ScrapeBody
 from trapline.api.firecrawl.search import SearchBody

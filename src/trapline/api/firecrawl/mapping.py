@@ -15,9 +15,9 @@ from trapline.api.firecrawl.refusals import FirecrawlRoute, Refusal, answer
 from trapline.api.firecrawl.scrape_options import Location
 from trapline.db.tenancy import Principal
 from trapline.errors import TookTooLong
+from trapline.pipeline.asking import Asker
 from trapline.pipeline.mapping import Mapped, MappedLink
 from trapline.pipeline.options import MapOptions
-from trapline.pipeline.asking import Asker
 
 router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"], responses=responses())
 
