@@ -14,6 +14,7 @@ import asyncpg
 import pytest
 
 from tests.command import PROGRAM
+from tests.oracle import Oracle, answering
 from tests.postgres import on_database
 from tests.site.site import Site
 
@@ -58,18 +59,56 @@ def served_site(
     server_dsn: str, site_server: Site, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """The URL of a server that reaches the test site, with short politeness."""
+    with _database(server_dsn) as dsn:
+        settings = environment(
+            dsn,
+            tmp_path_factory.mktemp("served"),
+            TRAPLINE_ALLOW_LOCAL_WEBHOOKS="true",
+            TRAPLINE_WEBHOOK_SECRET="s3cret",
+            **site_server.env(),
+        )
+        with serving(settings) as (url, _):
+            yield url
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Iterator[Oracle]:
+    """The language model and the search engine of `knowing_site`."""
+    with answering() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def knowing_site(
+    server_dsn: str,
+    site_server: Site,
+    oracle: Oracle,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[str]:
+    """The URL of a server that has a language model and a search engine too."""
+    with _database(server_dsn) as dsn:
+        settings = environment(
+            dsn,
+            tmp_path_factory.mktemp("knowing"),
+            TRAPLINE_LLM_URL=f"{oracle.url}/v1",
+            TRAPLINE_LLM_KEY="sk-1",
+            TRAPLINE_LLM_MODEL="tiny",
+            TRAPLINE_LLM_INPUT_TOKENS="500",
+            TRAPLINE_SEARXNG_URL=oracle.url,
+            **site_server.env(),
+        )
+        with serving(settings) as (url, _):
+            yield url
+
+
+@contextmanager
+def _database(dsn: str) -> Iterator[str]:
     name = f"served_{uuid4().hex}"
-    _execute(server_dsn, f"CREATE DATABASE {name} STRATEGY FILE_COPY")
-    settings = environment(
-        on_database(server_dsn, name),
-        tmp_path_factory.mktemp("served"),
-        TRAPLINE_ALLOW_LOCAL_WEBHOOKS="true",
-        TRAPLINE_WEBHOOK_SECRET="s3cret",
-        **site_server.env(),
-    )
-    with serving(settings) as (url, _):
-        yield url
-    _execute(server_dsn, f"DROP DATABASE {name} WITH (FORCE)")
+    _execute(dsn, f"CREATE DATABASE {name} STRATEGY FILE_COPY")
+    try:
+        yield on_database(dsn, name)
+    finally:
+        _execute(dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def _execute(dsn: str, statement: str) -> None:

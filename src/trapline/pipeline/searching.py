@@ -75,9 +75,10 @@ class Searching:
         hits: dict[str, Hit] = {}
         for number in range(1, _MOST_PAGES + 1):
             found = await self._page(query, number)
-            new = {hit.url: hit for hit in found if hit.url not in hits}
-            hits |= new
-            if not new or len(hits) >= query.most:
+            before = len(hits)
+            for hit in found:
+                hits.setdefault(hit.url, hit)
+            if len(hits) == before or len(hits) >= query.most:
                 break
         return list(hits.values())[: query.most]
 

@@ -253,14 +253,43 @@ def test_usage_is_told(client: Firecrawl, site: Site) -> None:
             break
         time.sleep(0.2)
     assert usage.remaining_credits < usage.plan_credits
-    periods = client.get_credit_usage_historical().periods
-    assert sum(period.credits_used for period in periods) >= 1
+    periods = _raw(client, "/v2/team/credit-usage/historical")["periods"]
+    assert sum(period["creditsUsed"] for period in periods) >= 1
     assert client.get_token_usage().remaining_tokens > 0
     concurrency = client.get_concurrency()
     assert concurrency.concurrency >= 0
     assert concurrency.max_concurrency >= 1
     queue = client.get_queue_status()
     assert queue.jobs_in_queue >= 0
+
+
+def test_a_map_lists_what_the_site_has(client: Firecrawl, site: Site) -> None:
+    found = client.map(site.url, sitemap="only", limit=1000)
+    urls = {link.url for link in found.links}
+    assert site.at("/attic/first/") in urls
+    assert len(urls) > 50
+    chosen = client.map(site.url, search="bees", limit=5)
+    assert any("bees" in link.url for link in chosen.links)
+
+
+def test_a_file_is_parsed(client: Firecrawl, site: Site) -> None:
+    pdf = site.page("/downloads/price-list.pdf").body
+    found = client.parse(pdf, filename="price-list.pdf", content_type="application/pdf")
+    assert "New glass: 30 euros" in (found.markdown or "")
+    names = {known.format for known in client.get_parse_formats()}
+    assert {"pdf", "docx", "xlsx"} <= names
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_older_api_answers_too(served_site: str, site: Site) -> None:
+    older = Firecrawl(api_url=served_site, api_key="fc-anything").v1
+    found = older.scrape_url(site.at(ARTICLE), formats=["markdown", "links"])
+    assert "bees" in (found.markdown or "").lower()
+    assert site.at("/journal/") in (found.links or [])
+    job = older.crawl_url(site.at("/services/"), limit=3, ignore_sitemap=True, poll_interval=1)
+    assert (job.status, len(job.data)) == ("completed", 3)
+    mapped = older.map_url(site.url, sitemap_only=True)
+    assert site.at("/attic/first/") in (mapped.links or [])
 
 
 def _watched(client: Firecrawl, job_id: str, kind: str) -> list[dict[str, dict[str, str]]]:

@@ -55,6 +55,9 @@ class FirecrawlRoute(APIRoute):
             except TraplineError as error:
                 return refused(error)
             except HTTPException as error:
+                # FastAPI takes whatever stops the reading of a body for a malformed one.
+                if isinstance(error.__cause__, TraplineError):
+                    return refused(error.__cause__)
                 return answer(error.status_code, error=str(error.detail))
 
         return answered

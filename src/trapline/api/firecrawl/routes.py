@@ -9,6 +9,7 @@ from trapline.api.firecrawl import (
     crawl,
     extract,
     health,
+    mapping,
     parse,
     scrape,
     search,
@@ -16,20 +17,17 @@ from trapline.api.firecrawl import (
     v1,
 )
 
-ROUTERS: Final = tuple(
-    module.router
-    for module in (
-        health,
-        cloud,
-        scrape,
-        crawl,
-        batch,
-        map,
-        search,
-        extract,
-        parse,
-        account,
-        v1,
-        sockets,
-    )
+ROUTERS: Final = (
+    health.router,
+    cloud.router,
+    scrape.router,
+    crawl.router,
+    batch.router,
+    mapping.router,
+    search.router,
+    extract.router,
+    parse.router,
+    account.router,
+    v1.router,
+    sockets.router,
 )
