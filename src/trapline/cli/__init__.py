@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "work": "Run tasks, without an API; on any number of machines.",
         "jobs": "Jobs: list, show, cancel, pause, resume, retry, why.",
         "tasks": "Tasks and dead letters: list, show, retry, resolve.",
+        "webhooks": "Webhooks: what receivers were told, and telling them again.",
         "schedule": "Schedules: add, list, show, pause, resume, run, remove.",
         "sites": "Sites: add, list, show, update, crawl, pause, history, rollback, purge.",
         "pages": "Pages and their versions: list, show, at, diff, documents.",

@@ -16,6 +16,7 @@ from trapline.frontier.recrawl import History, Interval, Observed, due_at, obser
 from trapline.frontier.sql import candidates
 from trapline.frontier.urls import Place
 from trapline.model import AgentId, Document, UrlId
+from trapline.pipeline.language import Answers
 from trapline.pipeline.steps import PageVisit
 from trapline.queue.agents import Agent
 from trapline.queue.finishing import Attempt, NewEvent, written
@@ -314,6 +315,17 @@ def _result(kept: _Kept) -> dict[str, object]:
         "page_id": None if recorded is None else str(recorded.page_id),
         "version_id": None if recorded is None else recorded.version_id,
         "change": None if recorded is None else recorded.change,
+    } | _answers(kept.visit.answers)
+
+
+def _answers(answers: Answers | None) -> dict[str, object]:
+    """What a language model said; most jobs ask none."""
+    if answers is None:
+        return {}
+    return {
+        "answers": answers.values,
+        "warnings": answers.warnings,
+        "tokens": answers.usage.total,
     }
 
 

@@ -45,6 +45,7 @@ from trapline.pipeline import documents
 from trapline.pipeline.comparing import compared
 from trapline.pipeline.crawls import Crawl, Crawls, Spread
 from trapline.pipeline.kinds import PAGE, SITEMAP, Kickoff, PageTask, SitemapTask
+from trapline.pipeline.language import Answers, LanguageModel
 from trapline.pipeline.robots import OriginRobots, RobotsFiles, refusal
 from trapline.pipeline.sql import known
 from trapline.pipeline.sql.known import KnownPageRow
@@ -77,6 +78,8 @@ class PageVisit:
     digest: bytes | None = None
     comparison: Comparison | None = None
     discovered: list[str] = field(default_factory=list)
+    answers: Answers | None = None
+    """What a language model said of it, where the job wishes that."""
     # Set once it is stored.
     visit_id: int | None = None
     recorded: Recorded | None = None
@@ -89,6 +92,7 @@ class Steps:
     database: Database
     settings: Settings
     fetcher: Fetcher
+    model: LanguageModel | None = None
     robots: RobotsFiles = field(init=False)
     crawls: Crawls = field(init=False)
     _paces: dict[str, HostPace] = field(default_factory=dict)
@@ -130,8 +134,25 @@ class Steps:
         return Finished(result, children=children)
 
     async def page(self, task: Task) -> Finished:
-        """Visit a page of a job."""
-        return await self.visit(await self.crawls.of(task.job_id), task)
+        """Visit a page of a job, and ask of it what the job wishes to know."""
+        crawl = await self.crawls.of(task.job_id)
+        finished = await self.visit(crawl, task)
+        wishes = crawl.options.scrape.wishes
+        if wishes and self.model is not None and finished.error is None:
+            text = await self._text(finished.result)
+            finished.result.answers = await self.model.answer(wishes, text)
+        return finished
+
+    async def _text(self, visit: "PageVisit") -> str:
+        """Return what was found on a page, or is known of it while it has not changed."""
+        if visit.document is not None:
+            return visit.document.markdown
+        version_id = None if visit.before is None else visit.before.version_id
+        if version_id is None:
+            return ""
+        async with self.database.system_tx() as conn:
+            version = await known.version_by_id(conn, version_id=version_id)
+        return "" if version is None else version.markdown
 
     async def visit(self, crawl: Crawl, task: Task) -> Finished:
         """Visit a page: decide, fetch, extract, and judge its links."""

@@ -5,6 +5,8 @@ CREATE SCHEMA archive;
 
 CREATE SCHEMA auth;
 
+CREATE SCHEMA deliver;
+
 CREATE SCHEMA frontier;
 
 CREATE SCHEMA knowledge;
@@ -1363,6 +1365,51 @@ ALTER TABLE archive.visit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE deliver.delivery (
+    endpoint_id uuid NOT NULL,
+    number bigint NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    data jsonb DEFAULT '{}'::jsonb NOT NULL,
+    state text DEFAULT 'pending'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    first_attempt_at timestamp with time zone,
+    last_attempt_at timestamp with time zone,
+    delivered_at timestamp with time zone,
+    answer smallint,
+    error text,
+    took_ms integer,
+    CONSTRAINT delivery_check CHECK (((state = ANY (ARRAY['pending'::text, 'delivered'::text])) OR (error IS NOT NULL))),
+    CONSTRAINT delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'aside'::text, 'delivered'::text, 'dead'::text])))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY deliver.delivery FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE deliver.endpoint (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    topic text NOT NULL,
+    url text NOT NULL,
+    receiver text NOT NULL,
+    headers jsonb DEFAULT '{}'::jsonb NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    events text[] DEFAULT '{}'::text[] NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone,
+    lease uuid,
+    leased_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    CONSTRAINT endpoint_topic_check CHECK ((topic <> ''::text)),
+    CONSTRAINT endpoint_url_check CHECK ((length(url) <= 16384))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY deliver.endpoint FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE frontier.candidate (
     site_id uuid NOT NULL,
     url_id bigint NOT NULL,
@@ -2330,6 +2377,17 @@ CREATE TABLE tenancy.organisation (
 
 ALTER TABLE ONLY tenancy.organisation FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE tenancy.usage (
+    organisation_id uuid NOT NULL,
+    day date NOT NULL,
+    api_key text DEFAULT ''::text NOT NULL,
+    pages bigint DEFAULT 0 NOT NULL,
+    tokens bigint DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY tenancy.usage FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE ONLY archive.file ATTACH PARTITION archive.file_default DEFAULT;
 
 ALTER TABLE ONLY archive.redirect ATTACH PARTITION archive.redirect_default DEFAULT;
@@ -2371,6 +2429,15 @@ ALTER TABLE ONLY archive.visit
 
 ALTER TABLE ONLY archive.visit_default
     ADD CONSTRAINT visit_default_pkey PRIMARY KEY (started_at, id);
+
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_id_key UNIQUE (id);
+
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_pkey PRIMARY KEY (endpoint_id, number);
+
+ALTER TABLE ONLY deliver.endpoint
+    ADD CONSTRAINT endpoint_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY frontier.candidate
     ADD CONSTRAINT candidate_pkey PRIMARY KEY (site_id, url_id);
@@ -2549,6 +2616,9 @@ ALTER TABLE ONLY tenancy.organisation
 ALTER TABLE ONLY tenancy.organisation
     ADD CONSTRAINT organisation_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY tenancy.usage
+    ADD CONSTRAINT usage_pkey PRIMARY KEY (organisation_id, day, api_key);
+
 CREATE INDEX file_sha256_idx ON ONLY archive.file USING btree (sha256) WHERE (sha256 IS NOT NULL);
 
 CREATE INDEX file_default_sha256_idx ON archive.file_default USING btree (sha256) WHERE (sha256 IS NOT NULL);
@@ -2560,6 +2630,20 @@ CREATE INDEX visit_default_job_id_id_idx ON archive.visit_default USING btree (j
 CREATE INDEX visit_quickinfo_idx ON ONLY archive.visit USING btree (url_id, started_at, exit_code);
 
 CREATE INDEX visit_default_url_id_started_at_exit_code_idx ON archive.visit_default USING btree (url_id, started_at, exit_code);
+
+CREATE INDEX delivery_created_idx ON deliver.delivery USING btree (created_at);
+
+CREATE INDEX delivery_dead_idx ON deliver.delivery USING btree (organisation_id, created_at) WHERE (state = 'dead'::text);
+
+CREATE INDEX delivery_open_idx ON deliver.delivery USING btree (endpoint_id, state, number) WHERE (state = ANY (ARRAY['pending'::text, 'aside'::text]));
+
+CREATE INDEX delivery_organisation_idx ON deliver.delivery USING btree (organisation_id, created_at);
+
+CREATE INDEX endpoint_due_idx ON deliver.endpoint USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX endpoint_job_idx ON deliver.endpoint USING btree (job_id);
+
+CREATE INDEX endpoint_organisation_idx ON deliver.endpoint USING btree (organisation_id, created_at);
 
 CREATE INDEX candidate_due_idx ON frontier.candidate USING btree (site_id, due_at) WHERE (due_at IS NOT NULL);
 
@@ -2634,6 +2718,8 @@ CREATE INDEX statistic_unfolded_idx ON ONLY queue.statistic USING btree (minute)
 CREATE INDEX statistic_default_minute_idx ON queue.statistic_default USING btree (minute) WHERE (NOT folded);
 
 CREATE INDEX task_job_idx ON queue.task USING btree (job_id, id);
+
+CREATE INDEX task_uncounted_idx ON queue.task USING btree (job_id) WHERE (NOT counted);
 
 CREATE INDEX unique_key_expires_idx ON queue.unique_key USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
@@ -2721,6 +2807,12 @@ ALTER INDEX queue.statistic_unfolded_idx ATTACH PARTITION queue.statistic_defaul
 
 ALTER INDEX queue.statistic_pkey ATTACH PARTITION queue.statistic_default_pkey;
 
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES deliver.endpoint(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY deliver.endpoint
+    ADD CONSTRAINT endpoint_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY frontier.host
     ADD CONSTRAINT host_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
@@ -2784,6 +2876,9 @@ ALTER TABLE ONLY tenancy.api_key
 ALTER TABLE ONLY tenancy.member
     ADD CONSTRAINT member_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY tenancy.usage
+    ADD CONSTRAINT usage_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
 ALTER TABLE archive.file ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE archive.file_default ENABLE ROW LEVEL SECURITY;
@@ -2831,6 +2926,18 @@ CREATE POLICY worker ON archive.request_default TO trapline_worker USING (true);
 CREATE POLICY worker ON archive.visit TO trapline_worker USING (true);
 
 CREATE POLICY worker ON archive.visit_default TO trapline_worker USING (true);
+
+ALTER TABLE deliver.delivery ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE deliver.endpoint ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON deliver.delivery TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON deliver.endpoint TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY worker ON deliver.delivery TO trapline_worker USING (true);
+
+CREATE POLICY worker ON deliver.endpoint TO trapline_worker USING (true);
 
 ALTER TABLE frontier.candidate ENABLE ROW LEVEL SECURITY;
 
@@ -3080,17 +3187,26 @@ CREATE POLICY tenant ON tenancy.member TO trapline_tenant USING (((organisation_
 
 CREATE POLICY tenant ON tenancy.organisation TO trapline_tenant USING ((id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON tenancy.usage TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+ALTER TABLE tenancy.usage ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY worker ON tenancy.api_key TO trapline_worker USING (true);
 
 CREATE POLICY worker ON tenancy.member TO trapline_worker USING (true);
 
 CREATE POLICY worker ON tenancy.organisation TO trapline_worker USING (true);
 
+CREATE POLICY worker ON tenancy.usage TO trapline_worker USING (true);
+
 GRANT USAGE ON SCHEMA archive TO trapline_worker;
 GRANT USAGE ON SCHEMA archive TO trapline_tenant;
 
 GRANT USAGE ON SCHEMA auth TO trapline_worker;
 GRANT USAGE ON SCHEMA auth TO trapline_tenant;
+
+GRANT USAGE ON SCHEMA deliver TO trapline_worker;
+GRANT USAGE ON SCHEMA deliver TO trapline_tenant;
 
 GRANT USAGE ON SCHEMA frontier TO trapline_worker;
 GRANT USAGE ON SCHEMA frontier TO trapline_tenant;
@@ -3137,6 +3253,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_worker;
@@ -3313,3 +3435,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.organisation TO trapline_work
 GRANT UPDATE(name) ON TABLE tenancy.organisation TO trapline_tenant;
 
 GRANT UPDATE(updated_at) ON TABLE tenancy.organisation TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.usage TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.usage TO trapline_worker;

@@ -184,6 +184,21 @@ async def version_before(conn: Connection, *, version_id: int) -> VersionBeforeR
     return None if row is None else VersionBeforeRow(*row)
 
 
+_VERSIONS_BY_IDS: Final = """
+-- name: VersionsByIds
+SELECT v.*, p.site_id, p.last_seen_at, u.url::text AS "url!"
+FROM store.version v
+JOIN store.page p ON p.id = v.page_id
+JOIN frontier.url_text u ON u.id = p.url_id
+WHERE v.id = ANY ($1::bigint[])
+"""
+
+
+async def versions_by_ids(conn: Connection, *, version_ids: Sequence[int]) -> list[StoredVersion]:
+    """Some versions, with the URLs of their pages."""
+    return [StoredVersion(*row) for row in await conn.fetch(_VERSIONS_BY_IDS, version_ids)]
+
+
 _URLS_OF_DOMAIN: Final = """
 -- name: UrlsOfDomain
 SELECT u.url::text AS "url!"

@@ -48,6 +48,15 @@ SELECT b.id, b.fetched_at, b.markdown
 FROM store.version v JOIN store.version b ON b.page_id = v.page_id AND b.number = v.number - 1
 WHERE v.id = sqlc.arg(version_id);
 
+-- name: VersionsByIds :many
+-- Some versions, with the URLs of their pages.
+-- returns: StoredVersion
+SELECT v.*, p.site_id, p.last_seen_at, u.url::text AS "url!"
+FROM store.version v
+JOIN store.page p ON p.id = v.page_id
+JOIN frontier.url_text u ON u.id = p.url_id
+WHERE v.id = ANY (sqlc.arg(version_ids)::bigint[]);
+
 -- name: UrlsOfDomain :many
 -- URLs of an organisation on a host, and on its subdomains where a pattern for them is given.
 SELECT u.url::text AS "url!"
