@@ -24,7 +24,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "map": "List the URLs of a site without visiting them.",
         "serve": "Start the API, the workers and the embedded PostgreSQL.",
         "work": "Run tasks, without an API; on any number of machines.",
-        "jobs": "Jobs: list, show, cancel, pause, resume, retry, why.",
+        "jobs": "Jobs: list, show, logs, cancel, pause, resume, retry, why.",
         "tasks": "Tasks and dead letters: list, show, retry, resolve.",
         "webhooks": "Webhooks: what receivers were told, and telling them again.",
         "schedule": "Schedules: add, list, show, pause, resume, run, remove.",

@@ -16,10 +16,13 @@ from trapline.frontier.recrawl import History, Interval, Observed, due_at, obser
 from trapline.frontier.sql import candidates
 from trapline.frontier.urls import Place
 from trapline.model import AgentId, Document, UrlId
+from trapline.pipeline import noting
 from trapline.pipeline.language import Answers
-from trapline.pipeline.steps import PageVisit
+from trapline.pipeline.steps import PageVisit, Told
+from trapline.queue import logbook
 from trapline.queue.agents import Agent
 from trapline.queue.finishing import Attempt, NewEvent, written
+from trapline.queue.logbook import JobNote
 from trapline.queue.retries import Verdict
 from trapline.store import blobs, pages
 from trapline.store.blobs import Blobs, Packed
@@ -64,6 +67,8 @@ class Keeping:
         await self._record_visits(conn, batch, ids)
         await _record_pages(conn, batch, ids)
         await _record_candidates(conn, batch, ids)
+        await logbook.write(conn, [note for kept in batch for note in _notes(kept)])
+        await _keep_told(conn, attempts)
         for kept in visited:
             if kept.attempt.verdict is not Verdict.RETRY:
                 kept.attempt.result = written(_result(kept))
@@ -77,6 +82,30 @@ class Keeping:
         ]
         for kept, visit_id in zip(batch, await archive.record(conn, visits), strict=True):
             kept.visit_id = visit_id
+
+
+async def _keep_told(conn: Connection, attempts: Sequence[Attempt]) -> None:
+    """Write what tasks that are no pages came to."""
+    told = [(a, a.value) for a in attempts if isinstance(a.value, Told)]
+    for attempt, value in told:
+        attempt.result = written(value.result)
+    await logbook.write(
+        conn,
+        [
+            JobNote(a.task.organisation_id, a.task.job_id, note, trace_id=a.task.trace_id)
+            for a, value in told
+            for note in value.notes
+            if not a.task.zero_data_retention
+        ],
+    )
+
+
+def _notes(kept: _Kept) -> Iterator[JobNote]:
+    """What the job's log says of a visit. A scrape's caller has the answer itself."""
+    visit, task = kept.visit, kept.attempt.task
+    ended = noting.attempted(kept.attempt, visit.task.url, visit.task.found_on)
+    for note in (*ended, *visit.notes):
+        yield JobNote(task.organisation_id, task.job_id, note, visit.site_id, task.trace_id)
 
 
 def _places(kept: _Kept) -> Iterator[Place]:

@@ -41,7 +41,7 @@ from trapline.model import (
     SiteId,
     Verdict,
 )
-from trapline.pipeline import documents
+from trapline.pipeline import documents, noting
 from trapline.pipeline.comparing import compared
 from trapline.pipeline.crawls import Crawl, Crawls, Spread
 from trapline.pipeline.kinds import PAGE, SITEMAP, Kickoff, PageTask, SitemapTask
@@ -53,6 +53,7 @@ from trapline.pipeline.submit import host_gate
 from trapline.queue import gates, tasks
 from trapline.queue.finishing import Finished
 from trapline.queue.gates import GateChange
+from trapline.queue.logbook import Note
 from trapline.queue.tasks import NewTask, Source, Task, Unique
 from trapline.settings import Settings
 from trapline.store.identity import content_hash
@@ -60,6 +61,14 @@ from trapline.store.pages import Comparison, Recorded
 
 _MOST_HOSTS: Final = 10_000
 _LARGE_DIFF: Final = 200_000
+
+
+@dataclass(slots=True)
+class Told:
+    """The result of a task that is no page, and what is to be said of it in the job's log."""
+
+    result: dict[str, object]
+    notes: list[Note] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -80,6 +89,7 @@ class PageVisit:
     discovered: list[str] = field(default_factory=list)
     answers: Answers | None = None
     """What a language model said of it, where the job wishes that."""
+    notes: list[Note] = field(default_factory=list)
     # Set once it is stored.
     visit_id: int | None = None
     recorded: Recorded | None = None
@@ -114,7 +124,8 @@ class Steps:
             named = found.robots.sitemaps if found is not None else []
             sitemaps = list(_sitemap_tasks(crawl, payload.url, named))
         pages = [] if options.sitemap == "only" else [_seed(crawl, payload.url)]
-        return Finished({"sitemaps": len(sitemaps)}, children=[*pages, *sitemaps])
+        told = Told({"sitemaps": len(sitemaps)}, noting.beginning(payload.url, found, crawl))
+        return Finished(told, children=[*pages, *sitemaps])
 
     async def sitemap(self, task: Task) -> Finished:
         """Read a sitemap and queue what it names."""
@@ -124,14 +135,13 @@ class Steps:
             self.request(crawl, payload.url, self.approve(crawl, task, scoped=False), task)
         )
         if fetched.exit_code is not ExitCode.CONTENT:
-            if payload.guessed or OUTCOMES[fetched.exit_code].category is Category.GONE:
-                return Finished({"url": payload.url, "problem": fetched.message})
-            raise VisitFailed(fetched.exit_code, fetched.message, retry_after=fetched.retry_after)
+            return _without_sitemap(payload, fetched)
         reader = SitemapReader()
         entries = [*reader.feed(fetched.body), *reader.close()]
         children = list(_from_sitemap(crawl, payload, entries, datetime.now(UTC)))
         result = {"url": payload.url, "entries": len(entries), "problems": reader.problems[:20]}
-        return Finished(result, children=children)
+        note = noting.sitemap(payload.url, len(entries), len(children), reader.problems)
+        return Finished(Told(result, [note]), children=children)
 
     async def page(self, task: Task) -> Finished:
         """Visit a page of a job, and ask of it what the job wishes to know."""
@@ -317,7 +327,10 @@ class Steps:
             if shown is not Scoped.IN_SCOPE:
                 continue
             judged = judge.judge(link.url, page, depth, now)
-            if judged is None or judged.refusal is not None:
+            if judged is None:
+                continue
+            if judged.refusal is not None:
+                visit.notes += noting.refused(judged, page)
                 continue
             visit.discovered.append(judged.url)
             child = PageTask(url=judged.url, depth=depth, found_on=page)
@@ -400,6 +413,19 @@ def _from_sitemap(
             page = PageTask(judged.url, 1, sitemap.url, entry.modified, entry.changes)
             priority = sitemap_priority(entry.priority)
             yield _page_task(crawl, page, judged.key, priority, Source.SITEMAP)
+
+
+def _without_sitemap(sitemap: SitemapTask, fetched: Fetched) -> Finished:
+    """End the task of a sitemap that cannot be had: one that was guessed need not be there."""
+    gone = OUTCOMES[fetched.exit_code].category is Category.GONE
+    result: dict[str, object] = {"url": sitemap.url, "problem": fetched.message}
+    if sitemap.guessed:
+        return Finished(Told(result))
+    told = Told(result, [noting.no_sitemap(sitemap.url, fetched)])
+    if gone:
+        return Finished(told)
+    error = VisitFailed(fetched.exit_code, _detail(fetched), retry_after=fetched.retry_after)
+    return Finished(told, error=error)
 
 
 def _judged(crawl: Crawl, url: str, base: str, now: datetime) -> Judgement | None:
