@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
 
 import uvicorn
 
@@ -20,9 +21,11 @@ from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
 from trapline.pipeline.steps import Steps
 from trapline.queue.maintenance import loop as maintenance
+from trapline.queue.maintenance.duty import Duty
 from trapline.queue.maintenance.partitions import Log, duty
 from trapline.queue.worker import Worker
 from trapline.settings import Settings
+from trapline.store import sweeping
 from trapline.store.blobs import Blobs
 
 log = get_logger(__name__)
@@ -78,7 +81,8 @@ async def working(
     """Run a worker with everything that tasks need, until the block is left."""
     async with Fetcher(settings) as fetcher:
         steps = Steps(database, settings, fetcher)
-        keeping = Keeping(Blobs.at(settings.blobs))
+        blobs = Blobs.at(settings.blobs)
+        keeping = Keeping(blobs)
         worker = Worker(
             database,
             crawl_kinds(steps.kickoff, steps.sitemap, steps.page),
@@ -92,7 +96,11 @@ async def working(
         duties = asyncio.create_task(
             maintenance.run(
                 database,
-                [*maintenance.all_duties(settings), duty("archive partitions", VISIT_LOGS)],
+                [
+                    *maintenance.all_duties(settings),
+                    duty("archive partitions", VISIT_LOGS),
+                    _sweeping(blobs, settings),
+                ],
             ),
             name="maintenance",
         )
@@ -103,6 +111,15 @@ async def working(
             await running
             duties.cancel()
             await asyncio.gather(duties, return_exceptions=True)
+
+
+def _sweeping(blobs: Blobs, settings: Settings) -> Duty:
+    grace = timedelta(hours=settings.blob_grace_hours)
+
+    async def work(database: Database) -> int:
+        return await sweeping.sweep(database, blobs, grace)
+
+    return Duty("blob sweep", work, every=timedelta(hours=1), longest=timedelta(hours=1))
 
 
 class _Server(uvicorn.Server):

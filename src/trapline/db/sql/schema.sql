@@ -1781,6 +1781,40 @@ ALTER TABLE ONLY store.blob ALTER COLUMN data SET STORAGE EXTERNAL;
 
 ALTER TABLE ONLY store.blob FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE store.version (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    page_id uuid NOT NULL,
+    number integer NOT NULL,
+    visit_id bigint NOT NULL,
+    job_id uuid,
+    fetched_at timestamp with time zone NOT NULL,
+    content_hash bytea NOT NULL,
+    extractor_version smallint NOT NULL,
+    status smallint,
+    title text,
+    language text,
+    page_type text,
+    text text NOT NULL,
+    markdown text NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    links jsonb DEFAULT '[]'::jsonb NOT NULL,
+    warning text,
+    sha256 bytea,
+    CONSTRAINT version_content_hash_check CHECK ((length(content_hash) = 32))
+);
+
+ALTER TABLE ONLY store.version FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW store.blob_use WITH (security_invoker='true') AS
+ SELECT v.sha256
+   FROM store.version v
+  WHERE (v.sha256 IS NOT NULL)
+UNION ALL
+ SELECT f.sha256
+   FROM archive.file f
+  WHERE (f.sha256 IS NOT NULL);
+
 CREATE TABLE store.page (
     id uuid NOT NULL,
     organisation_id uuid NOT NULL,
@@ -1811,31 +1845,6 @@ CREATE TABLE store.site (
 );
 
 ALTER TABLE ONLY store.site FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE store.version (
-    id bigint NOT NULL,
-    organisation_id uuid NOT NULL,
-    page_id uuid NOT NULL,
-    number integer NOT NULL,
-    visit_id bigint NOT NULL,
-    job_id uuid,
-    fetched_at timestamp with time zone NOT NULL,
-    content_hash bytea NOT NULL,
-    extractor_version smallint NOT NULL,
-    status smallint,
-    title text,
-    language text,
-    page_type text,
-    text text NOT NULL,
-    markdown text NOT NULL,
-    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
-    links jsonb DEFAULT '[]'::jsonb NOT NULL,
-    warning text,
-    sha256 bytea,
-    CONSTRAINT version_content_hash_check CHECK ((length(content_hash) = 32))
-);
-
-ALTER TABLE ONLY store.version FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE store.version ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME store.version_id_seq
@@ -2558,14 +2567,17 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_worker;
 GRANT SELECT ON TABLE store.blob TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.blob TO trapline_worker;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_worker;
+
+GRANT SELECT ON TABLE store.blob_use TO trapline_worker;
+GRANT SELECT ON TABLE store.blob_use TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.page TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.page TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site TO trapline_worker;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_worker;
