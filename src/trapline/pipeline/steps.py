@@ -27,7 +27,7 @@ from trapline.frontier.sitemaps import (
     SitemapReader,
     likely_sitemaps,
 )
-from trapline.frontier.url import split_url, url_hash
+from trapline.frontier.url import split_url
 from trapline.model import (
     APPROVED,
     Approve,
@@ -41,9 +41,10 @@ from trapline.model import (
 )
 from trapline.pipeline.crawls import Crawl, Crawls
 from trapline.pipeline.kinds import PAGE, SITEMAP, Kickoff, PageTask, SitemapTask
+from trapline.pipeline.known import KnownPages
 from trapline.pipeline.robots import RobotsFiles, refusal
 from trapline.pipeline.sql import known
-from trapline.pipeline.sql.known import KnownPageRow
+from trapline.pipeline.sql.known import KnownPagesRow
 from trapline.pipeline.submit import host_gate
 from trapline.queue import gates, tasks
 from trapline.queue.finishing import Finished
@@ -65,7 +66,7 @@ class PageVisit:
     fetched: Fetched
     started_at: datetime
     took_ms: int
-    before: KnownPageRow | None = None
+    before: KnownPagesRow | None = None
     document: Document | None = None
     discovered: list[str] = field(default_factory=list)
 
@@ -79,11 +80,13 @@ class Steps:
     fetcher: Fetcher
     robots: RobotsFiles = field(init=False)
     crawls: Crawls = field(init=False)
+    known: KnownPages = field(init=False)
     _paces: dict[str, HostPace] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.robots = RobotsFiles(self.database, self.fetcher)
         self.crawls = Crawls(self.database, self.settings, self.robots)
+        self.known = KnownPages(self.database)
 
     async def kickoff(self, task: Task) -> Finished:
         """Read robots.txt, then queue the start page and the sitemaps."""
@@ -123,7 +126,7 @@ class Steps:
         payload: PageTask = task.payload
         crawl = await self.crawls.of(task.job_id)
         site_id = await self.crawls.site_of(crawl, _origin(payload.url))
-        before = await self._known(crawl, site_id, payload.url)
+        before = await self.known.find(crawl.organisation_id, site_id, payload.url)
         started, clock = datetime.now(UTC), time.perf_counter()
         fetched = await self._fetch(crawl, task, before)
         took_ms = round((time.perf_counter() - clock) * 1000)
@@ -136,9 +139,9 @@ class Steps:
             except VisitFailed as failed:
                 error = failed
             else:
-                children = self._spread(crawl, visit, visit.document.links)
+                children = self._spread(crawl, task, visit, visit.document.links)
         elif fetched.exit_code is ExitCode.NOT_MODIFIED:
-            children = self._spread(crawl, visit, await self._links_before(before))
+            children = self._spread(crawl, task, visit, await self._links_before(before))
         elif OUTCOMES[fetched.exit_code].category is not Category.CONTENTFUL:
             error = VisitFailed(
                 fetched.exit_code, _detail(fetched), retry_after=fetched.retry_after
@@ -148,15 +151,6 @@ class Steps:
         )
 
     # Decide
-
-    async def _known(self, crawl: Crawl, site_id: SiteId, url: str) -> KnownPageRow | None:
-        async with self.database.system_tx() as conn:
-            return await known.known_page(
-                conn,
-                organisation_id=crawl.organisation_id,
-                hash=url_hash(url),
-                site_id=site_id,
-            )
 
     def _approve(self, crawl: Crawl, task: Task, *, scoped: bool = True) -> Approve:
         """Make the hook that fetch asks before every request: for hops scope and duplicates, robots."""
@@ -184,7 +178,7 @@ class Steps:
 
     # Fetch
 
-    async def _fetch(self, crawl: Crawl, task: Task, before: KnownPageRow | None) -> Fetched:
+    async def _fetch(self, crawl: Crawl, task: Task, before: KnownPagesRow | None) -> Fetched:
         conditional = None
         if before is not None and before.version_id is not None and not crawl.options.force:
             conditional = Conditional(
@@ -217,7 +211,7 @@ class Steps:
         url = crawl.options.url
         return _page_task(crawl, PageTask(url=url), crawl.key(url), SEED_PRIORITY, Source.SUBMITTED)
 
-    async def _links_before(self, before: KnownPageRow | None) -> Sequence[Link]:
+    async def _links_before(self, before: KnownPagesRow | None) -> Sequence[Link]:
         """Return the links of a page that has not changed, from the version that is kept."""
         if before is None or before.version_id is None:
             return ()
@@ -225,9 +219,13 @@ class Steps:
             urls = await known.links_of(conn, version_id=before.version_id)
         return [Link(url) for url in urls or ()]
 
-    def _spread(self, crawl: Crawl, visit: PageVisit, links: Sequence[Link]) -> list[NewTask]:
+    def _spread(
+        self, crawl: Crawl, task: Task, visit: PageVisit, links: Sequence[Link]
+    ) -> list[NewTask]:
         depth, now = visit.task.depth + 1, datetime.now(UTC)
         page = visit.fetched.url
+        if task.attempt > 1 or task.stalls:
+            crawl.judge.forget((link.url for link in links), page)
         children = []
         for link in links:
             nofollow = "nofollow" in link.rel
