@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "work": "Run tasks, without an API; on any number of machines.",
         "jobs": "Jobs: list, show, cancel, pause, resume, retry, why.",
         "tasks": "Tasks and dead letters: list, show, retry, resolve.",
+        "schedule": "Schedules: add, list, show, pause, resume, run, remove.",
         "audit": "Recompute every counter from the rows.",
         "orgs": "Organisations and their limits.",
         "members": "Members of an organisation.",
