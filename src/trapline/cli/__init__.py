@@ -25,6 +25,8 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "jobs": "Jobs: list, show, cancel, pause, resume, retry, why.",
         "tasks": "Tasks and dead letters: list, show, retry, resolve.",
         "schedule": "Schedules: add, list, show, pause, resume, run, remove.",
+        "export": "Write what was visited as WARC.",
+        "import": "Take in pages from WARC files.",
         "audit": "Recompute every counter from the rows.",
         "orgs": "Organisations and their limits.",
         "members": "Members of an organisation.",

@@ -154,6 +154,7 @@ def _file(kept: _Kept, ids: dict[Place, UrlId]) -> File | None:
         media_type=fetched.media_type or "application/octet-stream",
         last_modified=fetched.last_modified,
         canonical_url_id=None if claimed is None else ids[organisation, claimed],
+        headers=fetched.headers,
         sha256=None if kept.packed is None else kept.packed.sha256,
     )
 
@@ -189,11 +190,12 @@ def _sighting(kept: _Kept, ids: dict[Place, UrlId]) -> Sighting:
         job_id=kept.attempt.task.job_id,
         seen_at=_ended(kept),
         status=visit.fetched.status,
-        content=None if kept.stored is None else _content(kept.stored, kept.packed),
+        content=None if kept.stored is None else content_of(kept.stored, kept.packed),
     )
 
 
-def _content(document: Document, packed: Packed | None) -> Content:
+def content_of(document: Document, packed: Packed | None) -> Content:
+    """Return what is stored of a document."""
     metadata = document.metadata
     return Content(
         text=document.text.replace("\x00", ""),

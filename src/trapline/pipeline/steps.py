@@ -290,7 +290,26 @@ class Steps:
             self._paces.clear()
         self._paces[host] = pace
         gap = gate_of(pace, PaceRules(max_in_flight=crawl.options.max_concurrency)).gap
-        return GateChange(timedelta(seconds=gap), pace.pressure, pace.quiet_until)
+        quiet = [
+            moment for moment in (pace.quiet_until, _asked_pause(crawl, url, fetched)) if moment
+        ]
+        return GateChange(timedelta(seconds=gap), pace.pressure, max(quiet, default=None))
+
+
+def _asked_pause(crawl: Crawl, url: str, fetched: Fetched) -> datetime | None:
+    """Return until when a delay that was asked for lasts, from when the last answer began.
+
+    The gate counts it from the claim; but a busy worker sends one request sooner after its claim than
+    another, and the server would see less than what it asked for.
+    """
+    access = crawl.access.get(origin_of(url))
+    floor = None if access is None or crawl.options.ignore_robots else access.crawl_delay
+    delay = max(floor or 0.0, crawl.options.delay or 0.0)
+    if not delay or not fetched.requests:
+        return None
+    last = fetched.requests[-1]
+    answered = timedelta(milliseconds=last.first_byte_ms or last.total_ms)
+    return last.sent_at + answered + timedelta(seconds=delay)
 
 
 def _spread_of(crawl: Crawl) -> Spread:

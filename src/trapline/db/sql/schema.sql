@@ -1201,6 +1201,7 @@ CREATE TABLE archive.file (
     mimetype_id integer NOT NULL,
     canonical_url_id bigint,
     charset text,
+    headers jsonb,
     sha256 bytea
 )
 PARTITION BY RANGE (started_at);
@@ -1218,6 +1219,7 @@ CREATE TABLE archive.file_default (
     mimetype_id integer CONSTRAINT file_mimetype_id_not_null NOT NULL,
     canonical_url_id bigint,
     charset text,
+    headers jsonb,
     sha256 bytea
 );
 
