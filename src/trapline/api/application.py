@@ -6,6 +6,7 @@ from trapline import __version__
 from trapline.api import problems, tracing
 from trapline.api.native import admin, health, keys, members, organisations, schedules
 from trapline.db.pool import Database
+from trapline.pipeline.mapping import Mapper
 from trapline.pipeline.scraping import Scraper
 from trapline.settings import Settings
 
@@ -25,6 +26,7 @@ def build(database: Database, settings: Settings, scraper: Scraper | None = None
     app.state.database = database
     app.state.settings = settings
     app.state.scraper = scraper
+    app.state.mapper = None if scraper is None else Mapper.beside(scraper)
     for part in (health, organisations, members, keys, schedules):
         app.include_router(part.router)
     if settings.admin_key is not None:

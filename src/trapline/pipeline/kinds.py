@@ -13,6 +13,8 @@ CRAWL: Final = "crawl"
 SCRAPE: Final = "scrape"
 BATCH: Final = "batch_scrape"
 
+MAP: Final = "map"
+
 # Tasks.
 KICKOFF: Final = "kickoff"
 SITEMAP: Final = "kickoff_sitemap"
@@ -43,6 +45,12 @@ class PageTask(Struct, frozen=True, omit_defaults=True):
     changes: str | None = None
 
 
+class MapTask(Struct, frozen=True):
+    """Find the URLs of a site, for a caller who waits."""
+
+    url: str
+
+
 _PATIENT = RetryPolicy(max_attempts=4, first=timedelta(seconds=2))
 
 
@@ -55,5 +63,6 @@ def crawl_kinds(
             Kind(KICKOFF, Kickoff, kickoff, _PATIENT),
             Kind(SITEMAP, SitemapTask, sitemap, _PATIENT, stored=True),
             Kind(PAGE, PageTask, page, _PATIENT, stored=True),
+            Kind(MAP, MapTask),
         )
     )

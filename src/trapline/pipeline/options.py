@@ -196,3 +196,39 @@ class CrawlOptions(VisitOptions, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def query(self) -> Query:
         return Query.DROP if self.ignore_query else Query.KEEP
+
+
+class MapOptions(VisitOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A map: the URLs of a site, without a visit to each. `url` is canonical."""
+
+    url: str
+    search: Annotated[str, Meta(max_length=1000)] | None = None
+    limit: Annotated[int, Meta(ge=1, le=100_000)] = 5_000
+    sitemap: Literal["include", "skip", "only"] = "include"
+    subdomains: bool = True
+    external_links: bool = False
+    ignore_query: bool = True
+    # Only what is below the path of the URL.
+    same_section: bool = True
+    # Also what earlier jobs have found.
+    use_known: bool = True
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        super().check()
+        Scope(self.scope_rules())
+
+    def scope_rules(self) -> ScopeRules:
+        return ScopeRules(
+            seed=self.url,
+            include=self.include,
+            exclude=self.exclude,
+            entire_domain=not self.same_section,
+            subdomains=self.subdomains,
+            external=self.external_links,
+        )
+
+    @property
+    def query(self) -> Query:
+        return Query.DROP if self.ignore_query else Query.KEEP

@@ -4,12 +4,9 @@ It is a job with one task that nobody else runs. It waits at the host's gate and
 organisation's limit as any other, leaves the same provenance, and ends in the same transaction.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -20,14 +17,14 @@ from trapline.errors import (
     ExitCode,
     NotFound,
     Outcome,
-    TookTooLong,
     VisitFailed,
 )
 from trapline.extract.attributes import AttributeValues
 from trapline.extract.diff import Diff, diff
 from trapline.frontier.url import url_hash
-from trapline.model import Document, Fetched, JobId, MemberId, OrganisationId, PageId, TraceId
+from trapline.model import Document, Fetched, JobId, PageId
 from trapline.pipeline import documents
+from trapline.pipeline.asking import Asker, until
 from trapline.pipeline.crawls import Crawl
 from trapline.pipeline.kinds import PAGE, SCRAPE, PageTask
 from trapline.pipeline.options import DEFAULT_TIMEOUT, PageOptions, ScrapeOptions
@@ -99,18 +96,6 @@ class Scraped:
     @property
     def warning(self) -> str | None:
         return None if self.document is None else self.document.warning
-
-
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Who asks, and what else is noted with the job."""
-
-    organisation_id: OrganisationId
-    member_id: MemberId | None = None
-    trace_id: TraceId | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    job_id: JobId | None = None
-    """The id that the job shall have; a new one if None."""
 
 
 @dataclass(slots=True)
@@ -196,14 +181,14 @@ class Scraper:
 
     async def _robots(self, crawl: Crawl, url: str, latest: datetime) -> None:
         """Read robots.txt before the gate: its Crawl-delay decides how long to wait there."""
-        async with _until(latest):
+        async with until(latest):
             await self.steps.robots_of(crawl, origin_of(url))
 
     async def _attempt(self, crawl: Crawl, held: Held, latest: datetime) -> Attempt:
         """Visit the page and finish its task, whatever happens."""
         task = held.task
         try:
-            async with _until(latest + _READING):
+            async with until(latest + _READING):
                 done = await self.steps.visit(crawl, task)
         except BaseException as error:
             await self.direct.finish(ended_by(task, error))
@@ -305,16 +290,6 @@ async def _read(
         body=fetched.body if options.with_body else None,
         attributes=documents.attributes(fetched.body, answer.content_type, options),
     )
-
-
-@asynccontextmanager
-async def _until(latest: datetime) -> AsyncIterator[None]:
-    """Bound what is done inside by a moment; TookTooLong when it is not over by then."""
-    try:
-        async with asyncio.timeout((latest - datetime.now(UTC)).total_seconds()):
-            yield
-    except TimeoutError:
-        raise TookTooLong("The page was not there in the time that was given.") from None
 
 
 def _ago(now: datetime, seconds: float | None) -> datetime | None:

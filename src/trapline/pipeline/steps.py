@@ -112,7 +112,7 @@ class Steps:
         payload: SitemapTask = task.payload
         crawl = await self.crawls.of(task.job_id)
         fetched = await self.fetcher.fetch(
-            self._request(crawl, payload.url, self._approve(crawl, task, scoped=False), task)
+            self.request(crawl, payload.url, self.approve(crawl, task, scoped=False), task)
         )
         if fetched.exit_code is not ExitCode.CONTENT:
             if payload.guessed or OUTCOMES[fetched.exit_code].category is Category.GONE:
@@ -171,7 +171,7 @@ class Steps:
                 await gates.set_gate(conn, gate.name, floor=timedelta(seconds=delay), bound=1)
         return found
 
-    def _approve(self, crawl: Crawl, task: Task, *, scoped: bool = True) -> Approve:
+    def approve(self, crawl: Crawl, task: Task, *, scoped: bool = True) -> Approve:
         """Make the hook that fetch asks before every request: for hops scope and duplicates, robots."""
 
         async def approve(url: str) -> Verdict:
@@ -203,12 +203,12 @@ class Steps:
             conditional = Conditional(
                 url=task.payload.url, etag=before.last_etag, last_modified=before.last_modified
             )
-        approve = self._approve(crawl, task)
+        approve = self.approve(crawl, task)
         return await self.fetcher.fetch(
-            self._request(crawl, task.payload.url, approve, task, conditional)
+            self.request(crawl, task.payload.url, approve, task, conditional)
         )
 
-    def _request(
+    def request(
         self,
         crawl: Crawl,
         url: str,

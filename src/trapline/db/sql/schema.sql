@@ -7,6 +7,8 @@ CREATE SCHEMA auth;
 
 CREATE SCHEMA frontier;
 
+CREATE SCHEMA knowledge;
+
 CREATE SCHEMA queue;
 
 CREATE SCHEMA store;
@@ -1447,6 +1449,135 @@ CREATE VIEW frontier.url_text WITH (security_invoker='true') AS
    FROM (frontier.url u
      JOIN frontier.host h ON ((h.id = u.host_id)));
 
+CREATE TABLE knowledge.application (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    rescrape_every interval,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT application_name_check CHECK (((name <> ''::text) AND (length(name) <= 300))),
+    CONSTRAINT application_rescrape_every_check CHECK ((rescrape_every >= '00:01:00'::interval))
+);
+
+ALTER TABLE ONLY knowledge.application FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE knowledge.chunk (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    source_id uuid NOT NULL,
+    entry_id bigint NOT NULL,
+    ordinal integer NOT NULL,
+    starts_at integer NOT NULL,
+    ends_at integer NOT NULL,
+    headings text[] NOT NULL,
+    words text NOT NULL,
+    tokens integer NOT NULL,
+    hash bytea NOT NULL,
+    CONSTRAINT chunk_hash_check CHECK ((length(hash) = 32))
+);
+
+ALTER TABLE ONLY knowledge.chunk FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.chunk ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME knowledge.chunk_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE knowledge.entry (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    source_id uuid NOT NULL,
+    generation integer NOT NULL,
+    uri text NOT NULL,
+    path text DEFAULT ''::text NOT NULL,
+    title text,
+    language text DEFAULT 'xx'::text NOT NULL,
+    content_type text,
+    page_id uuid,
+    version_id bigint,
+    content_hash bytea NOT NULL,
+    markdown text,
+    dated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT entry_content_hash_check CHECK ((length(content_hash) = 32))
+);
+
+ALTER TABLE ONLY knowledge.entry FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.entry ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME knowledge.entry_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE knowledge.posting (
+    organisation_id uuid NOT NULL,
+    segment_id bigint NOT NULL,
+    term text NOT NULL COLLATE pg_catalog."C",
+    part integer NOT NULL,
+    texts integer NOT NULL,
+    most smallint NOT NULL,
+    shortest smallint NOT NULL,
+    starts bytea,
+    postings bytea NOT NULL
+);
+ALTER TABLE ONLY knowledge.posting ALTER COLUMN postings SET STORAGE MAIN;
+
+ALTER TABLE ONLY knowledge.posting FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE knowledge.segment (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    language text NOT NULL,
+    analysis_version smallint NOT NULL,
+    texts integer NOT NULL,
+    length bigint NOT NULL,
+    chunk_ids bytea NOT NULL
+);
+
+ALTER TABLE ONLY knowledge.segment FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.segment ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME knowledge.segment_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE knowledge.source (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    application_id uuid,
+    kind text NOT NULL,
+    name text NOT NULL,
+    uri text NOT NULL,
+    site_id uuid,
+    status text DEFAULT 'pending'::text NOT NULL,
+    error text,
+    config jsonb DEFAULT '{}'::jsonb NOT NULL,
+    generation integer DEFAULT 0 NOT NULL,
+    rescrape_every interval,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT source_kind_check CHECK ((kind = ANY (ARRAY['file'::text, 'url'::text, 'site'::text]))),
+    CONSTRAINT source_name_check CHECK (((name <> ''::text) AND (length(name) <= 300))),
+    CONSTRAINT source_rescrape_every_check CHECK ((rescrape_every >= '00:01:00'::interval)),
+    CONSTRAINT source_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
+);
+
+ALTER TABLE ONLY knowledge.source FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE queue.agent (
     id bigint NOT NULL,
     uuid uuid NOT NULL,
@@ -2115,6 +2246,30 @@ ALTER TABLE ONLY frontier.url
 ALTER TABLE ONLY frontier.url
     ADD CONSTRAINT url_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY knowledge.application
+    ADD CONSTRAINT application_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.chunk
+    ADD CONSTRAINT chunk_entry_id_ordinal_key UNIQUE (entry_id, ordinal);
+
+ALTER TABLE ONLY knowledge.chunk
+    ADD CONSTRAINT chunk_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.entry
+    ADD CONSTRAINT entry_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.entry
+    ADD CONSTRAINT entry_source_id_generation_uri_key UNIQUE (source_id, generation, uri);
+
+ALTER TABLE ONLY knowledge.posting
+    ADD CONSTRAINT posting_pkey PRIMARY KEY (segment_id, term, part);
+
+ALTER TABLE ONLY knowledge.segment
+    ADD CONSTRAINT segment_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.source
+    ADD CONSTRAINT source_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY queue.agent
     ADD CONSTRAINT agent_pkey PRIMARY KEY (id);
 
@@ -2242,6 +2397,16 @@ CREATE INDEX candidate_due_idx ON frontier.candidate USING btree (site_id, due_a
 
 CREATE INDEX url_host_idx ON frontier.url USING btree (host_id);
 
+CREATE UNIQUE INDEX application_name_key ON knowledge.application USING btree (organisation_id, lower(name));
+
+CREATE INDEX chunk_source_idx ON knowledge.chunk USING btree (source_id);
+
+CREATE INDEX segment_organisation_idx ON knowledge.segment USING btree (organisation_id, language);
+
+CREATE INDEX source_application_idx ON knowledge.source USING btree (application_id);
+
+CREATE INDEX source_organisation_idx ON knowledge.source USING btree (organisation_id, created_at);
+
 CREATE INDEX agent_alive_idx ON queue.agent USING btree (id) WHERE (finished_at IS NULL);
 
 CREATE INDEX dead_letter_job_idx ON queue.dead_letter USING btree (job_id);
@@ -2363,6 +2528,30 @@ ALTER INDEX queue.statistic_pkey ATTACH PARTITION queue.statistic_default_pkey;
 ALTER TABLE ONLY frontier.host
     ADD CONSTRAINT host_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY knowledge.application
+    ADD CONSTRAINT application_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.chunk
+    ADD CONSTRAINT chunk_entry_id_fkey FOREIGN KEY (entry_id) REFERENCES knowledge.entry(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.chunk
+    ADD CONSTRAINT chunk_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.entry
+    ADD CONSTRAINT entry_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.posting
+    ADD CONSTRAINT posting_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES knowledge.segment(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.segment
+    ADD CONSTRAINT segment_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.source
+    ADD CONSTRAINT source_application_id_fkey FOREIGN KEY (application_id) REFERENCES knowledge.application(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.source
+    ADD CONSTRAINT source_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY queue.job
     ADD CONSTRAINT job_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
@@ -2455,6 +2644,42 @@ CREATE POLICY worker ON frontier.candidate TO trapline_worker USING (true);
 CREATE POLICY worker ON frontier.host TO trapline_worker USING (true);
 
 CREATE POLICY worker ON frontier.url TO trapline_worker USING (true);
+
+ALTER TABLE knowledge.application ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.chunk ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.entry ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.posting ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.segment ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.source ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON knowledge.application TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.chunk TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.entry TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.posting TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.segment TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.source TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY worker ON knowledge.application TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.chunk TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.entry TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.posting TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.segment TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.source TO trapline_worker USING (true);
 
 ALTER TABLE queue.dead_letter ENABLE ROW LEVEL SECURITY;
 
@@ -2617,6 +2842,9 @@ GRANT USAGE ON SCHEMA auth TO trapline_tenant;
 GRANT USAGE ON SCHEMA frontier TO trapline_worker;
 GRANT USAGE ON SCHEMA frontier TO trapline_tenant;
 
+GRANT USAGE ON SCHEMA knowledge TO trapline_worker;
+GRANT USAGE ON SCHEMA knowledge TO trapline_tenant;
+
 GRANT USAGE ON SCHEMA queue TO trapline_worker;
 GRANT USAGE ON SCHEMA queue TO trapline_tenant;
 
@@ -2670,6 +2898,24 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.url TO trapline_worker;
 
 GRANT SELECT ON TABLE frontier.url_text TO trapline_worker;
 GRANT SELECT ON TABLE frontier.url_text TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.chunk TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.chunk TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.entry TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.entry TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.posting TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.posting TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.segment TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.segment TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.agent TO trapline_worker;
 GRANT SELECT ON TABLE queue.agent TO trapline_tenant;

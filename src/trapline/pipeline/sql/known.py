@@ -62,6 +62,12 @@ class VersionBeforeRow(Struct, frozen=True, gc=False):
     markdown: str
 
 
+class TitlesOfRow(Struct, frozen=True, gc=False):
+    hash: bytes
+    title: str | None
+    description: str | None
+
+
 _KNOWN_PAGES: Final = """
 -- name: KnownPages
 SELECT c.*, u.hash, p.version_id
@@ -164,3 +170,48 @@ async def version_before(conn: Connection, *, version_id: int) -> VersionBeforeR
     """The version of the same page before this one."""
     row = await conn.fetchrow(_VERSION_BEFORE, version_id)
     return None if row is None else VersionBeforeRow(*row)
+
+
+_URLS_OF_DOMAIN: Final = """
+-- name: UrlsOfDomain
+SELECT u.url::text AS "url!"
+FROM frontier.host h
+JOIN frontier.url p ON p.host_id = h.id
+JOIN frontier.url_text u ON u.id = p.id
+WHERE h.organisation_id = $1
+  AND (h.name = $2 OR h.name LIKE $3)
+  AND EXISTS (SELECT FROM frontier.candidate c WHERE c.url_id = p.id AND c.failures = 0)
+ORDER BY p.id
+LIMIT $4::integer
+"""
+
+
+async def urls_of_domain(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    host: str,
+    subdomains: str | None,
+    most: int,
+) -> list[str]:
+    """URLs of an organisation on a host, and on its subdomains where a pattern for them is given."""
+    return [
+        row[0] for row in await conn.fetch(_URLS_OF_DOMAIN, organisation_id, host, subdomains, most)
+    ]
+
+
+_TITLES_OF: Final = """
+-- name: TitlesOf
+SELECT u.hash, v.title, (v.metadata ->> 'description')::text AS "description?"
+FROM frontier.url u
+JOIN store.page p ON p.url_id = u.id
+JOIN store.version v ON v.id = p.version_id
+WHERE u.organisation_id = $1 AND u.hash = ANY ($2::bytea[])
+"""
+
+
+async def titles_of(
+    conn: Connection, *, organisation_id: OrganisationId, hashes: Sequence[bytes]
+) -> list[TitlesOfRow]:
+    """Titles and descriptions of pages that are known, by the hash of their URL."""
+    return [TitlesOfRow(*row) for row in await conn.fetch(_TITLES_OF, organisation_id, hashes)]

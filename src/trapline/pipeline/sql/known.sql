@@ -44,3 +44,23 @@ WHERE v.id = sqlc.arg(version_id);
 SELECT b.id, b.fetched_at, b.markdown
 FROM store.version v JOIN store.version b ON b.page_id = v.page_id AND b.number = v.number - 1
 WHERE v.id = sqlc.arg(version_id);
+
+-- name: UrlsOfDomain :many
+-- URLs of an organisation on a host, and on its subdomains where a pattern for them is given.
+SELECT u.url::text AS "url!"
+FROM frontier.host h
+JOIN frontier.url p ON p.host_id = h.id
+JOIN frontier.url_text u ON u.id = p.id
+WHERE h.organisation_id = sqlc.arg(organisation_id)
+  AND (h.name = sqlc.arg(host) OR h.name LIKE sqlc.narg(subdomains))
+  AND EXISTS (SELECT FROM frontier.candidate c WHERE c.url_id = p.id AND c.failures = 0)
+ORDER BY p.id
+LIMIT sqlc.arg(most)::integer;
+
+-- name: TitlesOf :many
+-- Titles and descriptions of pages that are known, by the hash of their URL.
+SELECT u.hash, v.title, (v.metadata ->> 'description')::text AS "description?"
+FROM frontier.url u
+JOIN store.page p ON p.url_id = u.id
+JOIN store.version v ON v.id = p.version_id
+WHERE u.organisation_id = sqlc.arg(organisation_id) AND u.hash = ANY (sqlc.arg(hashes)::bytea[]);
