@@ -96,6 +96,12 @@ class Settings(BaseSettings):
         description="Where raw bytes are kept: `db:` or `file:/a/directory`.",
     )
 
+    blob_grace_hours: float = Field(
+        default=24.0,
+        ge=2.0,
+        description="Hours that raw bytes are kept after the last thing that names them is gone.",
+    )
+
     # Connections
     pool_size: int = Field(
         default=12,

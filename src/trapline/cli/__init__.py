@@ -32,6 +32,8 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "pages": "Pages and their versions: list, show, at, diff, documents.",
         "changes": "What was seen to change.",
         "duplicates": "Pages that are alike: list, show, decide.",
+        "export": "Write what was visited as WARC.",
+        "import": "Take in pages from WARC files.",
         "audit": "Recompute every counter from the rows.",
         "orgs": "Organisations and their limits.",
         "members": "Members of an organisation.",

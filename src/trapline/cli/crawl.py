@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from trapline import app
 from trapline.cli import terminal
+from trapline.cli.export import export
 from trapline.cli.output import write_jsonl, write_markdown
 from trapline.db import tenancy
 from trapline.db.pool import Database
@@ -57,6 +58,7 @@ _SAY_EVERY = 5.0
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Write markdown files."
 )
 @click.option("--jsonl", type=click.Path(dir_okay=False, path_type=Path), help="Write JSON lines.")
+@click.option("--warc", type=click.Path(dir_okay=False, path_type=Path), help="Write a WARC file.")
 @click.option("--worker-name", default="crawl", show_default=True, help="Name of this agent.")
 @terminal.organisation_option
 @terminal.json_option
@@ -67,6 +69,7 @@ async def command(
     resume: UUID | None,
     out: Path | None,
     jsonl: Path | None,
+    warc: Path | None,
     worker_name: str,
     org: str,
     as_json: bool,
@@ -91,7 +94,9 @@ async def command(
         await write_markdown(reports.pages(database, organisation_id, job_id), out)
     if jsonl is not None:
         await write_jsonl(reports.pages(database, organisation_id, job_id), jsonl)
-    await _close(database, organisation_id, job, as_json=as_json, out=out or jsonl)
+    if warc is not None:
+        await export(database, organisation_id, warc, job_id=job_id, replace=True)
+    await _close(database, organisation_id, job, as_json=as_json, out=out or jsonl or warc)
 
 
 async def _job(

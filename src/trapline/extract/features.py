@@ -64,9 +64,25 @@ _SHARED_COLUMNS: Final = (
     "in_article", "in_main", "own_p", "own_li", "own_td", "in_pre", "in_nav", "own_h2", "own_h3",
 )  # fmt: skip
 _LISTED: Final = tag_set("li tr td dt dd option article section")
-_COUNTED_TAGS: Final = (
-    "p h1 h2 h3 li a img table td form input article section pre button time code"
-).split()
+_COUNTED_TAGS: Final = [
+    "p",
+    "h1",
+    "h2",
+    "h3",
+    "li",
+    "a",
+    "img",
+    "table",
+    "td",
+    "form",
+    "input",
+    "article",
+    "section",
+    "pre",
+    "button",
+    "time",
+    "code",
+]
 _COUNTED_CODES: Final = [TAG[tag] for tag in _COUNTED_TAGS]
 _COUNT_NAMES: Final = [f"count_{tag}" for tag in _COUNTED_TAGS]
 _SHARE_NAMES: Final = [f"text_{tag}" for tag in _SHARED_TAGS]

@@ -185,6 +185,7 @@ def _file(kept: _Kept, ids: dict[Place, UrlId]) -> File | None:
         media_type=fetched.media_type or "application/octet-stream",
         last_modified=fetched.last_modified,
         canonical_url_id=None if claimed is None else ids[organisation, claimed],
+        headers=fetched.headers,
         sha256=None if kept.packed is None else kept.packed.sha256,
     )
 
@@ -227,12 +228,13 @@ def _sighting(kept: _Kept, ids: dict[Place, UrlId]) -> Sighting:
         job_id=kept.attempt.task.job_id,
         seen_at=_ended(kept),
         status=visit.fetched.status,
-        content=None if kept.stored is None else _content(visit, kept.stored, kept.packed),
+        content=None if kept.stored is None else content_of(kept.stored, kept.packed, visit.digest),
         comparison=visit.comparison,
     )
 
 
-def _content(visit: PageVisit, document: Document, packed: Packed | None) -> Content:
+def content_of(document: Document, packed: Packed | None, digest: bytes | None = None) -> Content:
+    """Return what is stored of a document; `digest` is the hash of its text where that is known."""
     metadata = document.metadata
     return Content(
         text=document.text.replace("\x00", ""),
@@ -246,7 +248,7 @@ def _content(visit: PageVisit, document: Document, packed: Packed | None) -> Con
         links=[link.url for link in document.links],
         warning=document.warning,
         sha256=None if packed is None else packed.sha256,
-        digest=visit.digest,
+        digest=digest,
     )
 
 

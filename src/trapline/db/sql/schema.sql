@@ -1205,6 +1205,7 @@ CREATE TABLE archive.file (
     mimetype_id integer NOT NULL,
     canonical_url_id bigint,
     charset text,
+    headers jsonb,
     sha256 bytea
 )
 PARTITION BY RANGE (started_at);
@@ -1222,6 +1223,7 @@ CREATE TABLE archive.file_default (
     mimetype_id integer CONSTRAINT file_mimetype_id_not_null NOT NULL,
     canonical_url_id bigint,
     charset text,
+    headers jsonb,
     sha256 bytea
 );
 
@@ -2111,6 +2113,41 @@ ALTER TABLE ONLY store.blob ALTER COLUMN data SET STORAGE EXTERNAL;
 
 ALTER TABLE ONLY store.blob FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE store.version (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    page_id uuid NOT NULL,
+    number integer NOT NULL,
+    visit_id bigint NOT NULL,
+    job_id uuid,
+    fetched_at timestamp with time zone NOT NULL,
+    content_hash bytea NOT NULL,
+    extractor_version smallint NOT NULL,
+    status smallint,
+    content_type text,
+    title text,
+    language text,
+    page_type text,
+    text text NOT NULL,
+    markdown text NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    links jsonb DEFAULT '[]'::jsonb NOT NULL,
+    warning text,
+    sha256 bytea,
+    CONSTRAINT version_content_hash_check CHECK ((length(content_hash) = 32))
+);
+
+ALTER TABLE ONLY store.version FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW store.blob_use WITH (security_invoker='true') AS
+ SELECT v.sha256
+   FROM store.version v
+  WHERE (v.sha256 IS NOT NULL)
+UNION ALL
+ SELECT f.sha256
+   FROM archive.file f
+  WHERE (f.sha256 IS NOT NULL);
+
 CREATE TABLE store.change (
     id bigint NOT NULL,
     organisation_id uuid NOT NULL,
@@ -2296,32 +2333,6 @@ CREATE TABLE store.sweep (
 );
 
 ALTER TABLE ONLY store.sweep FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE store.version (
-    id bigint NOT NULL,
-    organisation_id uuid NOT NULL,
-    page_id uuid NOT NULL,
-    number integer NOT NULL,
-    visit_id bigint NOT NULL,
-    job_id uuid,
-    fetched_at timestamp with time zone NOT NULL,
-    content_hash bytea NOT NULL,
-    extractor_version smallint NOT NULL,
-    status smallint,
-    content_type text,
-    title text,
-    language text,
-    page_type text,
-    text text NOT NULL,
-    markdown text NOT NULL,
-    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
-    links jsonb DEFAULT '[]'::jsonb NOT NULL,
-    warning text,
-    sha256 bytea,
-    CONSTRAINT version_content_hash_check CHECK ((length(content_hash) = 32))
-);
-
-ALTER TABLE ONLY store.version FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE store.version ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME store.version_id_seq
@@ -3390,6 +3401,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_worker;
 GRANT SELECT ON TABLE store.blob TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.blob TO trapline_worker;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_worker;
+
+GRANT SELECT ON TABLE store.blob_use TO trapline_worker;
+GRANT SELECT ON TABLE store.blob_use TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.change TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.change TO trapline_worker;
 
@@ -3419,9 +3436,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.snapshot TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_worker;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_worker;
