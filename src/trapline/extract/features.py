@@ -5,7 +5,6 @@ model file: change one and the model must be trained again (`make train-extracto
 """
 
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -353,14 +352,7 @@ def page_vector(
 
 def _echo_columns(blocks: Blocks, echo: frozenset[str]) -> Columns:
     """How much of a block the page's title and description repeat, and how much of them it has."""
-    size = len(echo) + 1
-    numbers = dict(zip(echo, range(1, size), strict=True))
-    word = np.fromiter(map(numbers.get, blocks.stream, repeat(0)), np.intp, len(blocks.stream))
-    found = np.flatnonzero(word)
-    block = np.cumsum(blocks.words + 1).searchsorted(found, "right")
-    # A word counts once in a block.
-    pairs = np.unique(block * size + word[found])
-    shared = np.bincount(pairs // size, minlength=len(blocks))
+    shared = np.fromiter(map(len, map(echo.intersection, blocks.split)), np.float32, len(blocks))
     return {
         "echo": shared / np.maximum(blocks.words, 1),
         "echoed": shared / max(len(echo), 1),
