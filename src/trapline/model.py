@@ -27,6 +27,8 @@ SiteId = NewType("SiteId", UUID)
 PageId = NewType("PageId", UUID)
 UrlId = NewType("UrlId", int)
 TraceId = NewType("TraceId", UUID)
+ScheduleId = NewType("ScheduleId", UUID)
+ApplicationId = NewType("ApplicationId", UUID)
 
 
 class PageType(StrEnum):

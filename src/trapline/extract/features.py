@@ -293,7 +293,11 @@ def _container_columns(layout: Layout, totals: Totals) -> Columns:
     around = (*layout.level[1:], landmark, layout.records, outline.parent[layout.records])
     measures = _measures(totals).take(totals.place[np.array(around)], axis=1)
     columns: Columns = dict(
-        zip(_CONTAINER_COLUMNS, measures.swapaxes(0, 1).reshape(-1, len(blocks)), strict=True)
+        zip(
+            _CONTAINER_COLUMNS,
+            measures.swapaxes(0, 1).reshape(len(_CONTAINER_COLUMNS), len(blocks)),
+            strict=True,
+        )
     )
     page_prose = max(float(totals.prose[0]), 1)
     for part in (0.5, 0.8):
