@@ -65,9 +65,9 @@ _SHARED_COLUMNS: Final = (
 _LISTED: Final = tag_set("li tr td dt dd option article section")
 _COUNTED_TAGS: Final = (
     "p h1 h2 h3 li a img table td form input article section pre button time code"
-).split()
-_COUNTED_CODES: Final = [TAG[tag] for tag in _COUNTED_TAGS]
-_COUNT_NAMES: Final = [f"count_{tag}" for tag in _COUNTED_TAGS]
+)
+_COUNTED_CODES: Final = [TAG[tag] for tag in _COUNTED_TAGS.split()]
+_COUNT_NAMES: Final = [f"count_{tag}" for tag in _COUNTED_TAGS.split()]
 _SHARE_NAMES: Final = [f"text_{tag}" for tag in _SHARED_TAGS]
 
 
