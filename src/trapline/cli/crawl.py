@@ -111,7 +111,9 @@ async def _job(
         raise click.UsageError("Give a URL, or --resume with the id of a crawl.")
     async with database.tenant_tx(organisation_id) as conn:
         if resume is None:
-            return await submit.crawl(conn, organisation_id, CrawlOptions.parse(url=url, **wishes))
+            options = CrawlOptions.parse(url=url, **wishes)
+            ttl, _ = jobs.times_kept(database.settings)
+            return await submit.crawl(conn, organisation_id, options, ttl=ttl)
         job = await jobs.get(conn, JobId(resume))
         if job.status in jobs.ENDED:
             raise Conflict(f"That crawl has {job.status}; start a new one.")
