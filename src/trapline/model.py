@@ -27,6 +27,8 @@ SiteId = NewType("SiteId", UUID)
 PageId = NewType("PageId", UUID)
 UrlId = NewType("UrlId", int)
 TraceId = NewType("TraceId", UUID)
+ScheduleId = NewType("ScheduleId", UUID)
+ApplicationId = NewType("ApplicationId", UUID)
 
 
 class PageType(StrEnum):
@@ -64,9 +66,11 @@ class Format(StrEnum):
     BRANDING = "branding"
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A hyperlink of a page; `url` is absolute and without a fragment."""
+class Link(Struct, frozen=True, gc=False):
+    """A hyperlink of a page; `url` is absolute and without a fragment.
+
+    A Struct, for a page has hundreds: it is as frozen as a dataclass, and ten times faster to make.
+    """
 
     url: str
     text: str = ""

@@ -190,6 +190,14 @@ class Settings(BaseSettings):
         default=90, ge=1, description="Days that logs, statistics and ended agents are kept."
     )
 
+    # Schedules
+    catch_up_seconds: float = Field(
+        default=3600.0,
+        ge=0,
+        le=7 * 86400,
+        description="How late a missed tick of a schedule still gets its job; later ones are skipped.",
+    )
+
     # Logs
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least severe log line that is written."

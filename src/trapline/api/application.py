@@ -4,12 +4,15 @@ from fastapi import FastAPI
 
 from trapline import __version__
 from trapline.api import problems, tracing
-from trapline.api.native import admin, health, keys, members, organisations
+from trapline.api.native import admin, health, keys, members, organisations, schedules
 from trapline.db.pool import Database
+from trapline.pipeline.mapping import Mapper
+from trapline.pipeline.scraping import Scraper
 from trapline.settings import Settings
 
 
-def build(database: Database, settings: Settings) -> FastAPI:
+def build(database: Database, settings: Settings, scraper: Scraper | None = None) -> FastAPI:
+    """Without a scraper, what needs one is not available."""
     app = FastAPI(
         title="Trapline",
         version=__version__,
@@ -22,7 +25,9 @@ def build(database: Database, settings: Settings) -> FastAPI:
     )
     app.state.database = database
     app.state.settings = settings
-    for part in (health, organisations, members, keys):
+    app.state.scraper = scraper
+    app.state.mapper = None if scraper is None else Mapper.beside(scraper)
+    for part in (health, organisations, members, keys, schedules):
         app.include_router(part.router)
     if settings.admin_key is not None:
         app.include_router(admin.router)

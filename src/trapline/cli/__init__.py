@@ -20,10 +20,13 @@ from trapline.settings import Settings
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "crawl": "Crawl a site; show how it goes and what came of it.",
+        "scrape": "Print one page as markdown, or in any other format.",
+        "map": "List the URLs of a site without visiting them.",
         "serve": "Start the API, the workers and the embedded PostgreSQL.",
         "work": "Run tasks, without an API; on any number of machines.",
         "jobs": "Jobs: list, show, cancel, pause, resume, retry, why.",
         "tasks": "Tasks and dead letters: list, show, retry, resolve.",
+        "schedule": "Schedules: add, list, show, pause, resume, run, remove.",
         "audit": "Recompute every counter from the rows.",
         "orgs": "Organisations and their limits.",
         "members": "Members of an organisation.",

@@ -1,4 +1,4 @@
-"""The kinds of tasks that a crawl is made of."""
+"""The kinds of jobs that visit pages, and of the tasks that they are made of."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -8,6 +8,14 @@ from msgspec import Struct
 from trapline.queue.kinds import Handler, Kind, Kinds
 from trapline.queue.retries import RetryPolicy
 
+# Jobs.
+CRAWL: Final = "crawl"
+SCRAPE: Final = "scrape"
+BATCH: Final = "batch_scrape"
+
+MAP: Final = "map"
+
+# Tasks.
 KICKOFF: Final = "kickoff"
 SITEMAP: Final = "kickoff_sitemap"
 PAGE: Final = "single_urls"
@@ -37,6 +45,12 @@ class PageTask(Struct, frozen=True, omit_defaults=True):
     changes: str | None = None
 
 
+class MapTask(Struct, frozen=True):
+    """Find the URLs of a site, for a caller who waits."""
+
+    url: str
+
+
 _PATIENT = RetryPolicy(max_attempts=4, first=timedelta(seconds=2))
 
 
@@ -49,5 +63,6 @@ def crawl_kinds(
             Kind(KICKOFF, Kickoff, kickoff, _PATIENT),
             Kind(SITEMAP, SitemapTask, sitemap, _PATIENT, stored=True),
             Kind(PAGE, PageTask, page, _PATIENT, stored=True),
+            Kind(MAP, MapTask),
         )
     )

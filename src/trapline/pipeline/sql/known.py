@@ -1,12 +1,13 @@
 """Typed functions of known.sql, made by `make sql`: edit that file instead."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from msgspec import Struct
 
 from trapline.db.connection import Connection
-from trapline.model import OrganisationId, SiteId, UrlId
+from trapline.model import JobId, OrganisationId, PageId, SiteId, UrlId
 
 
 class KnownPageRow(Struct, frozen=True, gc=False):
@@ -26,6 +27,44 @@ class KnownPageRow(Struct, frozen=True, gc=False):
     declared: str | None
     due_at: datetime | None
     version_id: int | None
+
+
+class StoredVersion(Struct, frozen=True, gc=False):
+    id: int
+    organisation_id: OrganisationId
+    page_id: PageId
+    number: int
+    visit_id: int
+    job_id: JobId | None
+    fetched_at: datetime
+    content_hash: bytes
+    extractor_version: int
+    status: int | None
+    content_type: str | None
+    title: str | None
+    language: str | None
+    page_type: str | None
+    text: str
+    markdown: str
+    metadata: Any
+    links: Any
+    warning: str | None
+    sha256: bytes | None
+    site_id: SiteId
+    last_seen_at: datetime
+    url: str
+
+
+class VersionBeforeRow(Struct, frozen=True, gc=False):
+    id: int
+    fetched_at: datetime
+    markdown: str
+
+
+class TitlesOfRow(Struct, frozen=True, gc=False):
+    hash: bytes
+    title: str | None
+    description: str | None
 
 
 _KNOWN_PAGE: Final = """
@@ -58,3 +97,113 @@ async def links_of(conn: Connection, *, version_id: int) -> Any:
     """The links of a version, for a page that has not changed since."""
     value: Any = await conn.fetchval(_LINKS_OF, version_id)
     return value
+
+
+_LATEST_VERSION: Final = """
+-- name: LatestVersion
+SELECT v.*, p.site_id, p.last_seen_at, u.url::text AS "url!"
+FROM frontier.url_text u
+JOIN store.page p ON p.url_id = u.id
+JOIN store.site s ON s.id = p.site_id
+JOIN store.version v ON v.id = p.version_id
+WHERE CASE
+        WHEN $1::uuid IS NOT NULL THEN s.id = $1
+        ELSE s.implicit AND s.base_url = $2
+    END
+  AND u.organisation_id = $3
+  AND u.hash = $4
+  AND ($5::timestamptz IS NULL OR p.last_seen_at >= $5)
+  AND ($6::timestamptz IS NULL OR p.last_seen_at <= $6)
+"""
+
+
+async def latest_version(
+    conn: Connection,
+    *,
+    site_id: SiteId | None,
+    origin: str,
+    organisation_id: OrganisationId,
+    hash: bytes,
+    seen_since: datetime | None,
+    seen_until: datetime | None,
+) -> StoredVersion | None:
+    """The latest version of a URL in a site, if it was confirmed lately enough and is old enough."""
+    row = await conn.fetchrow(
+        _LATEST_VERSION, site_id, origin, organisation_id, hash, seen_since, seen_until
+    )
+    return None if row is None else StoredVersion(*row)
+
+
+_VERSION_BY_ID: Final = """
+-- name: VersionById
+SELECT v.*, p.site_id, p.last_seen_at, u.url::text AS "url!"
+FROM store.version v
+JOIN store.page p ON p.id = v.page_id
+JOIN frontier.url_text u ON u.id = p.url_id
+WHERE v.id = $1
+"""
+
+
+async def version_by_id(conn: Connection, *, version_id: int) -> StoredVersion | None:
+    """A version, with the URL of its page."""
+    row = await conn.fetchrow(_VERSION_BY_ID, version_id)
+    return None if row is None else StoredVersion(*row)
+
+
+_VERSION_BEFORE: Final = """
+-- name: VersionBefore
+SELECT b.id, b.fetched_at, b.markdown
+FROM store.version v JOIN store.version b ON b.page_id = v.page_id AND b.number = v.number - 1
+WHERE v.id = $1
+"""
+
+
+async def version_before(conn: Connection, *, version_id: int) -> VersionBeforeRow | None:
+    """The version of the same page before this one."""
+    row = await conn.fetchrow(_VERSION_BEFORE, version_id)
+    return None if row is None else VersionBeforeRow(*row)
+
+
+_URLS_OF_DOMAIN: Final = """
+-- name: UrlsOfDomain
+SELECT u.url::text AS "url!"
+FROM frontier.host h
+JOIN frontier.url p ON p.host_id = h.id
+JOIN frontier.url_text u ON u.id = p.id
+WHERE h.organisation_id = $1
+  AND (h.name = $2 OR h.name LIKE $3)
+  AND EXISTS (SELECT FROM frontier.candidate c WHERE c.url_id = p.id AND c.failures = 0)
+ORDER BY p.id
+LIMIT $4::integer
+"""
+
+
+async def urls_of_domain(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    host: str,
+    subdomains: str | None,
+    most: int,
+) -> list[str]:
+    """URLs of an organisation on a host, and on its subdomains where a pattern for them is given."""
+    return [
+        row[0] for row in await conn.fetch(_URLS_OF_DOMAIN, organisation_id, host, subdomains, most)
+    ]
+
+
+_TITLES_OF: Final = """
+-- name: TitlesOf
+SELECT u.hash, v.title, (v.metadata ->> 'description')::text AS "description?"
+FROM frontier.url u
+JOIN store.page p ON p.url_id = u.id
+JOIN store.version v ON v.id = p.version_id
+WHERE u.organisation_id = $1 AND u.hash = ANY ($2::bytea[])
+"""
+
+
+async def titles_of(
+    conn: Connection, *, organisation_id: OrganisationId, hashes: Sequence[bytes]
+) -> list[TitlesOfRow]:
+    """Titles and descriptions of pages that are known, by the hash of their URL."""
+    return [TitlesOfRow(*row) for row in await conn.fetch(_TITLES_OF, organisation_id, hashes)]

@@ -1,0 +1,260 @@
+"""`/api/schedules`: rules that make jobs."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from trapline.api import paging
+from trapline.api.access import Reader, Tenant, Writer
+from trapline.api.paging import Cursor, Most, Page
+from trapline.db.tenancy import Principal
+from trapline.model import ApplicationId, JobId, ScheduleId, SiteId
+from trapline.pipeline import templates
+from trapline.queue import schedules
+from trapline.queue.schedules import Plan
+from trapline.queue.sql import schedules as queries
+from trapline.queue.sql.schedules import ScheduleRow
+from trapline.queue.ticks import Rule, ScheduleKind
+
+router = APIRouter(prefix="/api/schedules", tags=["schedules"])
+
+_NEXT_RUNS = 5
+_LAST_RUNS = 20
+_TEN_YEARS = 3660 * 86400
+
+_TEMPLATE: dict[str, Any] = {
+    "kind": "crawl",
+    "url": "https://example.com/docs/",
+    "options": {"limit": 500},
+}
+
+
+class SchedulePlan(BaseModel):
+    """What a schedule says. Recurring ones have a cron rule or a number of seconds."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "example": {
+                "name": "docs every night",
+                "kind": "recurring",
+                "cron": "30 2 * * *",
+                "timezone": "Europe/Berlin",
+                "template": _TEMPLATE,
+                "priority": 7,
+            }
+        },
+    )
+
+    name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+    kind: ScheduleKind = "recurring"
+    cron: Annotated[str | None, Field(max_length=200, examples=["30 2 * * *"])] = None
+    every_seconds: Annotated[int | None, Field(ge=60, le=_TEN_YEARS)] = None
+    timezone: Annotated[str, Field(max_length=100, examples=["Europe/Berlin"])] = "UTC"
+    starts_at: AwareDatetime | None = None
+    ends_at: AwareDatetime | None = None
+    site_id: UUID | None = None
+    application_id: UUID | None = None
+    template: Annotated[
+        dict[str, Any],
+        Field(
+            description="What each run does: `crawl` of a `url`, or `batch_scrape` of `urls`.",
+            examples=[_TEMPLATE],
+        ),
+    ]
+    priority: Annotated[int, Field(ge=1, le=10, description="Higher runs first.")] = 5
+    overlap: Annotated[bool, Field(description="Run also while the last run's job goes on.")] = (
+        False
+    )
+    catch_up_seconds: Annotated[
+        int | None,
+        Field(ge=0, le=7 * 86400, description="How late a missed run is made up for."),
+    ] = None
+
+    def plan(self) -> Plan:
+        site_id = None if self.site_id is None else SiteId(self.site_id)
+        templates.read(self.template, site_id)
+        return Plan(
+            self.name,
+            Rule(
+                self.kind,
+                self.cron,
+                _seconds(self.every_seconds),
+                self.timezone,
+                self.starts_at,
+                self.ends_at,
+            ),
+            self.template,
+            site_id,
+            None if self.application_id is None else ApplicationId(self.application_id),
+            self.priority,
+            self.overlap,
+            _seconds(self.catch_up_seconds),
+        )
+
+
+class Schedule(SchedulePlan):
+    """A schedule with what it does next."""
+
+    id: UUID
+    paused: bool
+    next_at: datetime | None
+    next_runs: Annotated[list[datetime], Field(description="None while it is paused.")]
+    last_tick: datetime | None
+    last_job_id: UUID | None
+    created_by: str | None
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, row: ScheduleRow) -> "Schedule":
+        return cls(
+            id=row.id,
+            name=row.name,
+            kind=schedules.rule_of(row).kind,
+            cron=row.cron,
+            every_seconds=None if row.every is None else round(row.every.total_seconds()),
+            timezone=row.timezone,
+            starts_at=row.starts_at,
+            ends_at=row.ends_at,
+            site_id=row.site_id,
+            application_id=row.application_id,
+            template=row.template,
+            priority=row.importance,
+            overlap=row.overlap,
+            catch_up_seconds=None if row.catch_up is None else round(row.catch_up.total_seconds()),
+            paused=row.paused_at is not None,
+            next_at=row.next_at,
+            next_runs=schedules.next_runs(row, _NEXT_RUNS),
+            last_tick=row.last_tick,
+            last_job_id=row.last_job_id,
+            created_by=row.created_by,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+        )
+
+
+class ScheduleRun(BaseModel):
+    """What became of one tick."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: int
+    tick: datetime
+    manual: bool
+    outcome: Literal["created", "missed", "overlapped", "failed"]
+    job_id: UUID | None
+    detail: str | None
+    created_at: datetime
+
+
+class StartedJob(BaseModel):
+    """The job that was made."""
+
+    job_id: UUID
+
+
+@router.get("")
+async def list_schedules(
+    conn: Tenant,
+    who: Reader,
+    site_id: Annotated[UUID | None, Query()] = None,
+    application_id: Annotated[UUID | None, Query()] = None,
+    cursor: Cursor = None,
+    most: Most = 50,
+) -> Page[Schedule]:
+    """List schedules, newest first."""
+    place = paging.decode(cursor, tuple[datetime, UUID])
+    rows = await queries.list_schedules(
+        conn,
+        organisation_id=who.organisation_id,
+        site=site_id,
+        application=application_id,
+        before_at=None if place is None else place[0],
+        before_id=None if place is None else place[1],
+        most=most + 1,
+    )
+    following = paging.cut(rows, most, lambda row: (row.created_at, row.id))
+    return Page(items=[Schedule.of(row) for row in rows[:most]], next=following)
+
+
+@router.post("", status_code=201)
+async def add_schedule(conn: Tenant, who: Writer, new: SchedulePlan) -> Schedule:
+    """Add a schedule; one of kind `one_time` runs at once."""
+    row = await schedules.add(
+        conn, who.organisation_id, new.plan(), now=datetime.now(UTC), by=_by(who)
+    )
+    return Schedule.of(row)
+
+
+@router.get("/{schedule_id}")
+async def get_schedule(conn: Tenant, who: Reader, schedule_id: UUID) -> Schedule:
+    """Show a schedule with its next runs."""
+    del who
+    return Schedule.of(await schedules.get(conn, ScheduleId(schedule_id)))
+
+
+@router.put("/{schedule_id}")
+async def change_schedule(
+    conn: Tenant, who: Writer, schedule_id: UUID, new: SchedulePlan
+) -> Schedule:
+    """Replace what a schedule says; a paused one stays paused."""
+    del who
+    row = await schedules.change(conn, ScheduleId(schedule_id), new.plan(), now=datetime.now(UTC))
+    return Schedule.of(row)
+
+
+@router.delete("/{schedule_id}", status_code=204)
+async def remove_schedule(conn: Tenant, who: Writer, schedule_id: UUID) -> None:
+    """Delete a schedule; the jobs that it made stay."""
+    del who
+    await schedules.remove(conn, ScheduleId(schedule_id))
+
+
+@router.get("/{schedule_id}/runs")
+async def list_runs(
+    conn: Tenant, who: Reader, schedule_id: UUID, cursor: Cursor = None, most: Most = _LAST_RUNS
+) -> Page[ScheduleRun]:
+    """List what became of a schedule's ticks, latest first: the skipped ones too, with the reason."""
+    del who
+    row = await schedules.get(conn, ScheduleId(schedule_id))
+    rows = await schedules.runs(conn, row.id, before=paging.decode(cursor, int), most=most + 1)
+    following = paging.cut(rows, most, lambda run: run.id)
+    return Page(items=[ScheduleRun.model_validate(run) for run in rows[:most]], next=following)
+
+
+@router.post("/{schedule_id}/pause")
+async def pause_schedule(conn: Tenant, who: Writer, schedule_id: UUID) -> Schedule:
+    """Let a schedule make no jobs until it is resumed."""
+    del who
+    await schedules.pause(conn, ScheduleId(schedule_id))
+    return Schedule.of(await schedules.get(conn, ScheduleId(schedule_id)))
+
+
+@router.post("/{schedule_id}/resume")
+async def resume_schedule(conn: Tenant, who: Writer, schedule_id: UUID) -> Schedule:
+    """Go on at the next tick; those during the pause are not made up for."""
+    del who
+    await schedules.resume(conn, ScheduleId(schedule_id), now=datetime.now(UTC))
+    return Schedule.of(await schedules.get(conn, ScheduleId(schedule_id)))
+
+
+@router.post("/{schedule_id}/run", status_code=202)
+async def run_schedule(conn: Tenant, who: Writer, schedule_id: UUID) -> StartedJob:
+    """Make a job now, paused or not."""
+    del who
+    job_id: JobId = await schedules.run_now(
+        conn, ScheduleId(schedule_id), templates.create, now=datetime.now(UTC)
+    )
+    return StartedJob(job_id=job_id)
+
+
+def _by(who: Principal) -> str:
+    return "api" if who.api_key_id is None else f"key {who.api_key_id}"
+
+
+def _seconds(value: int | None) -> timedelta | None:
+    return None if value is None else timedelta(seconds=value)

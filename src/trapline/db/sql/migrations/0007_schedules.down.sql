@@ -1,0 +1,1 @@
+DROP TABLE queue.schedule_run, queue.schedule;

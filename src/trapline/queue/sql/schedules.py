@@ -1,0 +1,393 @@
+"""Typed functions of schedules.sql, made by `make sql`: edit that file instead."""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from msgspec import Struct
+
+from trapline.db.connection import Connection
+from trapline.model import ApplicationId, JobId, OrganisationId, ScheduleId, SiteId
+
+
+class ScheduleRow(Struct, frozen=True, gc=False):
+    id: ScheduleId
+    organisation_id: OrganisationId
+    name: str
+    kind: str
+    cron: str | None
+    every: timedelta | None
+    timezone: str
+    starts_at: datetime | None
+    ends_at: datetime | None
+    site_id: SiteId | None
+    application_id: ApplicationId | None
+    template: Any
+    importance: int
+    overlap: bool
+    catch_up: timedelta | None
+    paused_at: datetime | None
+    next_at: datetime | None
+    last_tick: datetime | None
+    last_job_id: JobId | None
+    created_by: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class ScheduleRunRow(Struct, frozen=True, gc=False):
+    id: int
+    schedule_id: ScheduleId
+    organisation_id: OrganisationId
+    tick: datetime
+    manual: bool
+    outcome: str
+    job_id: JobId | None
+    detail: str | None
+    created_at: datetime
+
+
+_ADD_SCHEDULE: Final = """
+-- name: AddSchedule
+INSERT INTO queue.schedule (
+    id, organisation_id, name, kind, cron, every, timezone, starts_at, ends_at, site_id,
+    application_id, template, importance, overlap, catch_up, next_at, created_by
+) VALUES (
+    $1, $2, $3, $4, $5,
+    $6, $7, $8, $9,
+    $10, $11, $12, $13,
+    $14, $15, $16, $17
+)
+RETURNING *
+"""
+
+
+async def add_schedule(
+    conn: Connection,
+    *,
+    id: UUID,
+    organisation_id: OrganisationId,
+    name: str,
+    kind: str,
+    cron: str | None,
+    every: timedelta | None,
+    timezone: str,
+    starts_at: datetime | None,
+    ends_at: datetime | None,
+    site_id: SiteId | None,
+    application_id: ApplicationId | None,
+    template: Any,
+    importance: int,
+    overlap: bool,
+    catch_up: timedelta | None,
+    next_at: datetime | None,
+    created_by: str | None,
+) -> ScheduleRow:
+    """Write a schedule."""
+    (row,) = await conn.fetch(
+        _ADD_SCHEDULE,
+        id,
+        organisation_id,
+        name,
+        kind,
+        cron,
+        every,
+        timezone,
+        starts_at,
+        ends_at,
+        site_id,
+        application_id,
+        template,
+        importance,
+        overlap,
+        catch_up,
+        next_at,
+        created_by,
+    )
+    return ScheduleRow(*row)
+
+
+_CHANGE_SCHEDULE: Final = """
+-- name: ChangeSchedule
+UPDATE queue.schedule
+SET name = $1, kind = $2, cron = $3, every = $4,
+    timezone = $5, starts_at = $6, ends_at = $7,
+    site_id = $8, application_id = $9,
+    template = $10, importance = $11, overlap = $12,
+    catch_up = $13, next_at = $14, updated_at = now()
+WHERE id = $15
+RETURNING *
+"""
+
+
+async def change_schedule(
+    conn: Connection,
+    *,
+    name: str,
+    kind: str,
+    cron: str | None,
+    every: timedelta | None,
+    timezone: str,
+    starts_at: datetime | None,
+    ends_at: datetime | None,
+    site_id: SiteId | None,
+    application_id: ApplicationId | None,
+    template: Any,
+    importance: int,
+    overlap: bool,
+    catch_up: timedelta | None,
+    next_at: datetime | None,
+    id: UUID,
+) -> ScheduleRow | None:
+    """Replace what a schedule says."""
+    row = await conn.fetchrow(
+        _CHANGE_SCHEDULE,
+        name,
+        kind,
+        cron,
+        every,
+        timezone,
+        starts_at,
+        ends_at,
+        site_id,
+        application_id,
+        template,
+        importance,
+        overlap,
+        catch_up,
+        next_at,
+        id,
+    )
+    return None if row is None else ScheduleRow(*row)
+
+
+_GET_SCHEDULE: Final = """
+-- name: GetSchedule
+SELECT * FROM queue.schedule WHERE id = $1
+"""
+
+
+async def get_schedule(conn: Connection, *, schedule_id: ScheduleId) -> ScheduleRow | None:
+    """A schedule by its id."""
+    row = await conn.fetchrow(_GET_SCHEDULE, schedule_id)
+    return None if row is None else ScheduleRow(*row)
+
+
+_LOCK_SCHEDULE: Final = """
+-- name: LockSchedule
+SELECT * FROM queue.schedule WHERE id = $1 FOR UPDATE
+"""
+
+
+async def lock_schedule(conn: Connection, *, schedule_id: ScheduleId) -> ScheduleRow | None:
+    """A schedule that nobody else may fire or change until the transaction ends."""
+    row = await conn.fetchrow(_LOCK_SCHEDULE, schedule_id)
+    return None if row is None else ScheduleRow(*row)
+
+
+_SCHEDULE_NAMED: Final = """
+-- name: ScheduleNamed
+SELECT * FROM queue.schedule
+WHERE organisation_id = $1 AND lower(name) = lower($2)
+"""
+
+
+async def schedule_named(
+    conn: Connection, *, organisation_id: OrganisationId, name: str
+) -> ScheduleRow | None:
+    """A schedule by its name."""
+    row = await conn.fetchrow(_SCHEDULE_NAMED, organisation_id, name)
+    return None if row is None else ScheduleRow(*row)
+
+
+_LIST_SCHEDULES: Final = """
+-- name: ListSchedules
+SELECT * FROM queue.schedule
+WHERE organisation_id = $1
+    AND ($2::uuid IS NULL OR site_id = $2)
+    AND ($3::uuid IS NULL OR application_id = $3)
+    AND ($4::timestamptz IS NULL
+        OR (created_at, id) < ($4, $5::uuid))
+ORDER BY created_at DESC, id DESC
+LIMIT $6::integer
+"""
+
+
+async def list_schedules(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    site: UUID | None,
+    application: UUID | None,
+    before_at: datetime | None,
+    before_id: UUID | None,
+    most: int,
+) -> list[ScheduleRow]:
+    """An organisation's schedules, newest first, after a position."""
+    return [
+        ScheduleRow(*row)
+        for row in await conn.fetch(
+            _LIST_SCHEDULES, organisation_id, site, application, before_at, before_id, most
+        )
+    ]
+
+
+_DUE_SCHEDULES: Final = """
+-- name: DueSchedules
+SELECT id FROM queue.schedule WHERE next_at <= $1::timestamptz
+ORDER BY next_at LIMIT $2::integer
+"""
+
+
+async def due_schedules(conn: Connection, *, at: datetime, most: int) -> list[ScheduleId]:
+    """Schedules whose next tick has come."""
+    return [row[0] for row in await conn.fetch(_DUE_SCHEDULES, at, most)]
+
+
+_LOCK_DUE: Final = """
+-- name: LockDue
+SELECT * FROM queue.schedule
+WHERE id = $1 AND next_at <= $2::timestamptz
+FOR UPDATE SKIP LOCKED
+"""
+
+
+async def lock_due(
+    conn: Connection, *, schedule_id: ScheduleId, at: datetime
+) -> ScheduleRow | None:
+    """A due schedule, unless another process is about to fire it or has done so."""
+    row = await conn.fetchrow(_LOCK_DUE, schedule_id, at)
+    return None if row is None else ScheduleRow(*row)
+
+
+_MOVE_SCHEDULE: Final = """
+-- name: MoveSchedule
+UPDATE queue.schedule
+SET next_at = $1, last_tick = coalesce($2, last_tick),
+    last_job_id = coalesce($3, last_job_id)
+WHERE id = $4
+"""
+
+
+async def move_schedule(
+    conn: Connection,
+    *,
+    next_at: datetime | None,
+    last_tick: datetime | None,
+    last_job_id: JobId | None,
+    schedule_id: ScheduleId,
+) -> None:
+    """Note what was fired and when the next tick is."""
+    await conn.execute(_MOVE_SCHEDULE, next_at, last_tick, last_job_id, schedule_id)
+
+
+_PAUSE_SCHEDULE: Final = """
+-- name: PauseSchedule
+UPDATE queue.schedule SET paused_at = now(), next_at = NULL, updated_at = now()
+WHERE id = $1 AND paused_at IS NULL
+"""
+
+
+async def pause_schedule(conn: Connection, *, schedule_id: ScheduleId) -> int:
+    """Let a schedule make no jobs."""
+    return int((await conn.execute(_PAUSE_SCHEDULE, schedule_id)).rpartition(" ")[2])
+
+
+_RESUME_SCHEDULE: Final = """
+-- name: ResumeSchedule
+UPDATE queue.schedule SET paused_at = NULL, next_at = $1, updated_at = now()
+WHERE id = $2 AND paused_at IS NOT NULL
+"""
+
+
+async def resume_schedule(
+    conn: Connection, *, next_at: datetime | None, schedule_id: ScheduleId
+) -> int:
+    """Let a paused schedule go on at its next tick."""
+    return int((await conn.execute(_RESUME_SCHEDULE, next_at, schedule_id)).rpartition(" ")[2])
+
+
+_REMOVE_SCHEDULE: Final = """
+-- name: RemoveSchedule
+DELETE FROM queue.schedule WHERE id = $1
+"""
+
+
+async def remove_schedule(conn: Connection, *, schedule_id: ScheduleId) -> int:
+    """Delete a schedule with the notes of its runs; its jobs stay."""
+    return int((await conn.execute(_REMOVE_SCHEDULE, schedule_id)).rpartition(" ")[2])
+
+
+_NOTE_RUN: Final = """
+-- name: NoteRun
+INSERT INTO queue.schedule_run (schedule_id, organisation_id, tick, manual, outcome, job_id, detail)
+VALUES (
+    $1, $2, $3, $4,
+    $5, $6, $7)
+ON CONFLICT (schedule_id, tick) WHERE NOT manual DO NOTHING
+"""
+
+
+async def note_run(
+    conn: Connection,
+    *,
+    schedule_id: ScheduleId,
+    organisation_id: OrganisationId,
+    tick: datetime,
+    manual: bool,
+    outcome: str,
+    job_id: JobId | None,
+    detail: str | None,
+) -> int:
+    """Note what became of a tick; nothing when it is noted already."""
+    return int(
+        (
+            await conn.execute(
+                _NOTE_RUN, schedule_id, organisation_id, tick, manual, outcome, job_id, detail
+            )
+        ).rpartition(" ")[2]
+    )
+
+
+_LIST_RUNS: Final = """
+-- name: ListRuns
+SELECT * FROM queue.schedule_run
+WHERE schedule_id = $1
+    AND ($2::bigint IS NULL OR id < $2)
+ORDER BY id DESC LIMIT $3::integer
+"""
+
+
+async def list_runs(
+    conn: Connection, *, schedule_id: ScheduleId, before: int | None, most: int
+) -> list[ScheduleRunRow]:
+    """What became of a schedule's ticks, latest first."""
+    return [ScheduleRunRow(*row) for row in await conn.fetch(_LIST_RUNS, schedule_id, before, most)]
+
+
+_OPEN_JOB: Final = """
+-- name: OpenJob
+SELECT EXISTS (
+    SELECT FROM queue.job
+    WHERE id = $1 AND status IN ('pending', 'running', 'paused')) AS "open!"
+"""
+
+
+async def open_job(conn: Connection, *, job_id: JobId | None) -> bool:
+    """Whether a job has not ended yet."""
+    value: bool = await conn.fetchval(_OPEN_JOB, job_id)
+    return value
+
+
+_DROP_OLD_RUNS: Final = """
+-- name: DropOldRuns
+DELETE FROM queue.schedule_run WHERE id = ANY (ARRAY(
+    SELECT r.id FROM queue.schedule_run r
+    WHERE r.created_at < now() - $1::interval
+    ORDER BY r.created_at LIMIT $2::integer))
+"""
+
+
+async def drop_old_runs(conn: Connection, *, keep: timedelta, most: int) -> int:
+    """Forget what became of ticks long ago, a part at a time."""
+    return int((await conn.execute(_DROP_OLD_RUNS, keep, most)).rpartition(" ")[2])
