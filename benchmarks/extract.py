@@ -145,8 +145,10 @@ def describe(pages: Sequence[WcxbPage], documents: dict[str, Document]) -> dict[
         document = documents[page.name]
         metadata = document.metadata
         for name, truth, found in (
-            ("title", page.title, metadata.title),
-            ("author", page.author, metadata.author),
+            # The truth's title is the headline; what <title> says has the site's name as well.
+            ("title", page.title, metadata.headline),
+            ("title_as_declared", page.title, metadata.title),
+            ("author", _names(page.author), _names(metadata.author or "")),
             ("date", page.published[:10], (metadata.published or "")[:10]),
         ):
             if truth:
@@ -158,6 +160,11 @@ def describe(pages: Sequence[WcxbPage], documents: dict[str, Document]) -> dict[
         for name, value in kept_structure(document.markdown, page.truth_markdown).items():
             agreed[f"markdown_{name}"].append(value)
     return {name: round(float(np.mean(values)), 3) for name, values in agreed.items()}
+
+
+def _names(authors: str) -> str:
+    """Names in a row: `and` before the last is as good as a comma."""
+    return " ".join(word for word in words_of(authors) if word != "and")
 
 
 PEERS: dict[str, tuple[str, Extractor]] = {
