@@ -6,6 +6,7 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 import uvicorn
 
@@ -20,7 +21,7 @@ from trapline.errors import SettingsError, Unavailable
 from trapline.fetch import Fetcher
 from trapline.fetch.posting import Poster
 from trapline.logs import get_logger
-from trapline.pipeline import templates
+from trapline.pipeline import followups, sites, templates
 from trapline.pipeline.gathering import Gathering, extract_kind
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
@@ -42,6 +43,7 @@ from trapline.queue.maintenance.partitions import Log, duty
 from trapline.queue.notices import Bell
 from trapline.queue.worker import Worker
 from trapline.settings import Settings
+from trapline.store import sweeping
 from trapline.store.blobs import Blobs
 
 log = get_logger(__name__)
@@ -141,7 +143,9 @@ async def working(
         )
         running = asyncio.create_task(worker.run(), name="worker")
         beside = [
-            asyncio.create_task(maintenance.run(database, _duties(settings)), name="maintenance"),
+            asyncio.create_task(
+                maintenance.run(database, _duties(settings, keeping.blobs)), name="maintenance"
+            ),
             asyncio.create_task(telling.run(), name="telling"),
         ]
         try:
@@ -154,14 +158,26 @@ async def working(
             await asyncio.gather(*beside, return_exceptions=True)
 
 
-def _duties(settings: Settings) -> list[Duty]:
+def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
     """Return all that keeps the database in order."""
     return [
         *maintenance.all_duties(settings),
         *schedules.duties(templates.create),
         duty("archive partitions", VISIT_LOGS),
+        *followups.duties(),
+        *sites.duties(),
         *telling_duties(),
+        _sweeping(blobs, settings),
     ]
+
+
+def _sweeping(blobs: Blobs, settings: Settings) -> Duty:
+    grace = timedelta(hours=settings.blob_grace_hours)
+
+    async def work(database: Database) -> int:
+        return await sweeping.sweep(database, blobs, grace)
+
+    return Duty("blob sweep", work, every=timedelta(hours=1), longest=timedelta(hours=1))
 
 
 @asynccontextmanager

@@ -96,6 +96,12 @@ class Settings(BaseSettings):
         description="Where raw bytes are kept: `db:` or `file:/a/directory`.",
     )
 
+    blob_grace_hours: float = Field(
+        default=24.0,
+        ge=2.0,
+        description="Hours that raw bytes are kept after the last thing that names them is gone.",
+    )
+
     # Connections
     pool_size: int = Field(
         default=12,
@@ -127,6 +133,11 @@ class Settings(BaseSettings):
     admin_key: SecretStr | None = Field(
         default=None,
         description="Key for the administrative endpoints; without it they do not exist.",
+    )
+
+    changedetection_secret: SecretStr | None = Field(
+        default=None,
+        description="Secret of the reports that changedetection.io sends; without it none is taken.",
     )
 
     # Network safety
@@ -211,7 +222,12 @@ class Settings(BaseSettings):
     lease_seconds: float = Field(
         default=60.0,
         gt=0,
-        description="How long a worker holds a task without renewing; it renews after a quarter.",
+        description="How long a worker holds a task without renewing.",
+    )
+    lease_renewal_seconds: float = Field(
+        default=15.0,
+        gt=0,
+        description="How often a worker renews what it holds; at least four times in a lease.",
     )
     stale_sweep_seconds: float = Field(
         default=15.0, gt=0, description="How often tasks whose lease ran out are taken back."
@@ -222,8 +238,32 @@ class Settings(BaseSettings):
         le=1000,
         description="How often a task may lose its worker before it has failed.",
     )
+    job_ttl_seconds: float = Field(
+        default=24 * 3600, gt=0, description="How long a job is kept after its end."
+    )
+    scrape_ttl_seconds: float = Field(
+        default=3600, gt=0, description="How long the job of a single scrape is kept."
+    )
+    scrape_failed_ttl_seconds: float = Field(
+        default=6 * 3600,
+        gt=0,
+        description="How long the job of a single scrape that failed is kept.",
+    )
+    expiry_seconds: float = Field(
+        default=60.0, gt=0, description="How often jobs whose time is over are deleted."
+    )
     keep_days: int = Field(
         default=90, ge=1, description="Days that logs, statistics and ended agents are kept."
+    )
+    keep_gates_days: int = Field(
+        default=30,
+        ge=1,
+        description="Days that the pace of a host is remembered after its last use.",
+    )
+    reindex_bytes: int = Field(
+        default=64 * 2**20,
+        ge=2**20,
+        description="Size from which a queue's index is rebuilt when most of it is air.",
     )
 
     # Schedules

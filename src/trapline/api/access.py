@@ -111,6 +111,11 @@ async def system(request: Request, who: Administrator) -> AsyncIterator[Connecti
 System = Annotated[Connection, Depends(system, scope="function")]
 
 
+def name_of(who: Principal) -> str:
+    """Return how what someone did is signed."""
+    return "api" if who.api_key_id is None else f"key {who.api_key_id}"
+
+
 def _bearer(request: HTTPConnection) -> str | None:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":

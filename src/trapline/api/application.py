@@ -6,7 +6,20 @@ from trapline import __version__
 from trapline.api import problems, tracing
 from trapline.api.engine import Engine
 from trapline.api.firecrawl import routes as firecrawl
-from trapline.api.native import admin, events, health, keys, members, organisations, schedules
+from trapline.api.native import (
+    admin,
+    changes,
+    duplicates,
+    events,
+    health,
+    keys,
+    members,
+    organisations,
+    pages,
+    schedules,
+    sites,
+    watchers,
+)
 from trapline.db.pool import Database
 from trapline.settings import Settings
 
@@ -26,7 +39,19 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
     app.state.database = database
     app.state.settings = settings
     app.state.engine = engine
-    for part in (health, organisations, members, keys, events, schedules):
+    for part in (
+        health,
+        organisations,
+        members,
+        keys,
+        sites,
+        pages,
+        changes,
+        duplicates,
+        events,
+        schedules,
+        watchers,
+    ):
         app.include_router(part.router)
     for router in firecrawl.ROUTERS:
         app.include_router(router)

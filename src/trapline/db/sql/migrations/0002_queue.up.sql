@@ -399,6 +399,17 @@ CREATE TYPE queue.ending AS (
     claimed_at timestamptz
 );
 
+-- What a batch comes to for one job.
+CREATE TYPE queue.tally AS (
+    job_id uuid,
+    organisation_id uuid,
+    completed bigint,
+    failed bigint,
+    skipped bigint,
+    cancelled bigint,
+    slots bigint
+);
+
 CREATE TYPE queue.new_event AS (
     job_id uuid,
     task_id bigint,
@@ -438,7 +449,6 @@ CREATE TYPE queue.claimed AS (
     max_attempts smallint,
     timeout interval,
     deadline timestamptz,
-    created_at timestamptz,
     trace_id uuid,
     blocked_by text,
     blocked_until timestamptz,
