@@ -4,10 +4,13 @@ from fastapi import FastAPI
 
 from trapline import __version__
 from trapline.api import problems, tracing
+from trapline.api.engine import Engine
+from trapline.api.firecrawl import routes as firecrawl
 from trapline.api.native import (
     admin,
     changes,
     duplicates,
+    events,
     health,
     keys,
     members,
@@ -18,13 +21,11 @@ from trapline.api.native import (
     watchers,
 )
 from trapline.db.pool import Database
-from trapline.pipeline.mapping import Mapper
-from trapline.pipeline.scraping import Scraper
 from trapline.settings import Settings
 
 
-def build(database: Database, settings: Settings, scraper: Scraper | None = None) -> FastAPI:
-    """Without a scraper, what needs one is not available."""
+def build(database: Database, settings: Settings, engine: Engine | None = None) -> FastAPI:
+    """Without an engine, what needs one is not available."""
     app = FastAPI(
         title="Trapline",
         version=__version__,
@@ -39,8 +40,7 @@ def build(database: Database, settings: Settings, scraper: Scraper | None = None
     )
     app.state.database = database
     app.state.settings = settings
-    app.state.scraper = scraper
-    app.state.mapper = None if scraper is None else Mapper.beside(scraper)
+    app.state.engine = engine
     for part in (
         health,
         organisations,
@@ -50,10 +50,13 @@ def build(database: Database, settings: Settings, scraper: Scraper | None = None
         pages,
         changes,
         duplicates,
+        events,
         schedules,
         watchers,
     ):
         app.include_router(part.router)
+    for router in firecrawl.ROUTERS:
+        app.include_router(router)
     if settings.admin_key is not None:
         app.include_router(admin.router)
     problems.install(app)

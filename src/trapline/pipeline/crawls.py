@@ -69,8 +69,7 @@ class Crawls:
         if crawl is None:
             async with self.database.system_tx() as conn:
                 row = await jobs.get(conn, job_id)
-            kind = _OPTIONS.get(row.kind, VisitOptions)
-            options = msgspec.convert(row.options, kind)
+            options = options_of(row.kind, row.options)
             crawl = self._known[job_id] = self.make(job_id, row.organisation_id, options)
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
@@ -95,6 +94,11 @@ class Crawls:
         spread = _spread(options, access) if isinstance(options, CrawlOptions) else None
         noise = options.noise()
         return Crawl(job_id, organisation_id, options, robots_agent, access, noise, spread)
+
+
+def options_of(kind: str, stored: object) -> VisitOptions:
+    """Read the options that a job of this kind was stored with."""
+    return msgspec.convert(stored, _OPTIONS.get(kind, VisitOptions))
 
 
 def _spread(options: CrawlOptions, access: KnownAccess) -> Spread:

@@ -34,6 +34,14 @@ class AttributeSelector(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     attribute: Annotated[str, Meta(min_length=1)]
 
 
+class Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing to ask a language model about a page."""
+
+    kind: Literal["json", "question", "summary"]
+    prompt: str | None = None
+    schema: dict[str, Any] | None = None
+
+
 class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How one page is fetched, and what its caller wants of it.
 
@@ -47,6 +55,8 @@ class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     exclude_tags: tuple[str, ...] = ()
     remove_base64_images: bool = True
     attributes: tuple[AttributeSelector, ...] = ()
+    # What a language model is to make of the page.
+    wishes: tuple[Wish, ...] = ()
     # Compare with the version before.
     track_changes: bool = False
     # Also hand over the bytes as they came.

@@ -240,9 +240,11 @@ _ADD_FILES: Final = """
 -- name: AddFiles
 INSERT INTO archive.file (
     visit_id, started_at, organisation_id, request_number, url_id, last_modified, size,
-    mimetype_id, canonical_url_id, charset, sha256
+    mimetype_id, canonical_url_id, charset, headers, sha256
 )
-SELECT *
+SELECT
+    visit_id, started_at, organisation_id, request_number, url_id, last_modified, size,
+    mimetype_id, canonical_url_id, charset, headers::jsonb, sha256
 FROM unnest(
     $1::bigint[],
     $2::timestamptz[],
@@ -254,7 +256,11 @@ FROM unnest(
     $8::integer[],
     $9::bigint[],
     $10::text[],
-    $11::bytea[]
+    $11::text[],
+    $12::bytea[]
+) AS new (
+    visit_id, started_at, organisation_id, request_number, url_id, last_modified, size,
+    mimetype_id, canonical_url_id, charset, headers, sha256
 )
 """
 
@@ -272,6 +278,7 @@ async def add_files(
     mimetype_ids: Sequence[int],
     canonical_url_ids: Sequence[UrlId | None] | None,
     charsets: Sequence[str | None] | None,
+    headers: Sequence[str | None] | None,
     sha256s: Sequence[bytes | None] | None,
 ) -> None:
     """Write the files that visits brought home."""
@@ -287,6 +294,7 @@ async def add_files(
         mimetype_ids,
         canonical_url_ids,
         charsets,
+        headers,
         sha256s,
     )
 

@@ -5,6 +5,8 @@ CREATE SCHEMA archive;
 
 CREATE SCHEMA auth;
 
+CREATE SCHEMA deliver;
+
 CREATE SCHEMA frontier;
 
 CREATE SCHEMA knowledge;
@@ -40,7 +42,6 @@ CREATE TYPE queue.claimed AS (
 	max_attempts smallint,
 	timeout interval,
 	deadline timestamp with time zone,
-	created_at timestamp with time zone,
 	trace_id uuid,
 	blocked_by text,
 	blocked_until timestamp with time zone,
@@ -106,6 +107,16 @@ CREATE TYPE queue.new_task AS (
 	key_scope uuid,
 	key uuid,
 	key_expires_at timestamp with time zone
+);
+
+CREATE TYPE queue.tally AS (
+	job_id uuid,
+	organisation_id uuid,
+	completed bigint,
+	failed bigint,
+	skipped bigint,
+	cancelled bigint,
+	slots bigint
 );
 
 CREATE TYPE queue.verdict AS (
@@ -210,7 +221,7 @@ $$;
 CREATE FUNCTION queue.blocked(p_lane bigint, p_by text, p_until timestamp with time zone) RETURNS queue.claimed
     LANGUAGE sql IMMUTABLE
     AS $$
-    SELECT ROW(NULL, p_lane, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    SELECT ROW(NULL, p_lane, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
                p_by, p_until, NULL, NULL)::queue.claimed
 $$;
 
@@ -231,33 +242,48 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION queue.claim(p_agent bigint, p_wants queue.want[], p_starting uuid[], p_lease_time interval) RETURNS SETOF queue.claimed
+CREATE FUNCTION queue.complete(p_leases bigint[], p_tasks bigint[], p_results text[]) RETURNS uuid[]
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    lease bigint := nextval('queue.lease_id_seq');
-    want queue.want;
-    taken bigint;
-    free queue.want[] := ARRAY(SELECT w FROM unnest(p_wants) w WHERE NOT w.limited);
+    tallies queue.tally[] := queue.write_done(p_leases, p_tasks, p_results);
+    jobs record;
 BEGIN
-    IF cardinality(free) > 0 THEN
-        RETURN QUERY SELECT * FROM queue.move(lease, free, 0::smallint);
+    IF tallies IS NULL THEN RETURN '{}'; END IF;
+    jobs := queue.settle_jobs(tallies, '{}', '{}', '{}', '{}');
+    RETURN jobs.news;
+END
+$$;
+
+CREATE FUNCTION queue.count_down(p_tallies queue.tally[]) RETURNS queue.tally[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    counted uuid[];
+BEGIN
+    IF cardinality(p_tallies) > 1 THEN
+        PERFORM j.id
+        FROM (SELECT * FROM unnest(p_tallies) o ORDER BY o.organisation_id, o.job_id) t
+        CROSS JOIN LATERAL (
+            SELECT j.id FROM queue.job j WHERE j.id = t.job_id FOR NO KEY UPDATE OFFSET 0) j;
     END IF;
-    FOR want IN SELECT w.* FROM unnest(p_wants) w WHERE w.limited LOOP
-        RETURN QUERY SELECT * FROM queue.move_limited(lease, want);
-    END LOOP;
-    SELECT l.task_id INTO taken FROM queue.leased l WHERE l.lease_id = lease LIMIT 1;
-    IF FOUND THEN
-        INSERT INTO queue.lease (id, agent_id, expires_at)
-        VALUES (lease, p_agent, clock_timestamp() + p_lease_time);
-        IF cardinality(p_starting) > 0 THEN
-            RETURN QUERY SELECT * FROM queue.start_jobs(ARRAY(
-                SELECT DISTINCT l.job_id
-                FROM queue.leased d
-                CROSS JOIN LATERAL (SELECT l.job_id FROM queue.lane l WHERE l.id = d.lane_id OFFSET 0) l
-                WHERE d.lease_id = lease AND l.job_id = ANY (p_starting)));
-        END IF;
-    END IF;
+    WITH moved AS (
+        UPDATE queue.job j
+        SET remaining = j.remaining - (t.completed + t.failed + t.cancelled),
+            completed = j.completed + t.completed, failed = j.failed + t.failed,
+            cancelled = j.cancelled + t.cancelled, active = j.active - t.slots
+        FROM unnest(p_tallies) t
+        WHERE j.id = t.job_id AND j.status IN ('running', 'paused') AND t.skipped = 0
+            AND j.started_at IS NOT NULL
+            AND (j.remaining > t.completed + t.failed + t.cancelled OR j.standing)
+        RETURNING j.id
+    )
+    SELECT array_agg(m.id) INTO counted FROM moved m;
+    IF counted IS NULL THEN RETURN p_tallies; END IF;
+    RETURN ARRAY(SELECT t FROM unnest(p_tallies) t WHERE t.job_id <> ALL (counted));
 END
 $$;
 
@@ -506,11 +532,11 @@ BEGIN
         SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls, p_slots FROM moved m
     )
     SELECT m.task_id, m.lane_id, p_lease, m.priority, m.turn, m.attempts, m.stalls,
-           t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.created_at, t.trace_id,
+           t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.trace_id,
            NULL::text, NULL::timestamptz, NULL::uuid, NULL::text
     FROM moved m CROSS JOIN LATERAL (
         SELECT t.kind, t.payload::text AS payload, t.max_attempts, t.timeout, t.deadline,
-               t.created_at, t.trace_id
+               t.trace_id
         FROM queue.task t WHERE t.id = m.task_id OFFSET 0) t;
 END
 $$;
@@ -732,13 +758,25 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION queue.reason(p_job uuid, p_endings queue.ending[]) RETURNS text
+    LANGUAGE sql STABLE
+    SET enable_seqscan TO 'off'
+    AS $$
+    SELECT 'No task succeeded; the last one that failed: ' || coalesce(
+        (SELECT e.error FROM unnest(p_endings) e WHERE e.job_id = p_job AND e.verdict = 1
+         ORDER BY e.task_id DESC LIMIT 1),
+        (SELECT d.error FROM queue.dead_letter d WHERE d.job_id = p_job
+         ORDER BY d.failed_at DESC, d.task_id DESC LIMIT 1),
+        'without a reason')
+$$;
+
 CREATE FUNCTION queue.reopen_job(p_job uuid) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
 BEGIN
     UPDATE queue.job j
     SET status = 'running', round = j.round + 1, finished_at = NULL, expires_at = NULL,
-        last_event = j.last_event + 1
+        error = NULL, last_event = j.last_event + 1
     WHERE j.id = p_job AND j.status IN ('completed', 'failed');
     IF NOT FOUND THEN RETURN false; END IF;
     PERFORM queue.tell(p_job, 'job.reopened', '{}');
@@ -780,7 +818,7 @@ BEGIN
     IF has.stalls THEN endings := queue.judge_stalls(endings, p_most_stalls); END IF;
     IF bears THEN ids := queue.take_keys(p_tasks); END IF;
     IF has.organisations THEN PERFORM queue.free_organisations(endings); END IF;
-    jobs := queue.settle_jobs(endings, p_tasks, ids, p_events);
+    jobs := queue.settle_jobs(queue.tallies(endings), endings, p_tasks, ids, p_events);
     IF has.gates OR cardinality(p_changes) > 0 THEN
         PERFORM queue.free_gates(endings, p_changes);
     END IF;
@@ -804,13 +842,14 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION queue.settle_jobs(p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_events queue.new_event[], OUT over boolean[], OUT closed uuid[], OUT news uuid[]) RETURNS record
+CREATE FUNCTION queue.settle_jobs(p_tallies queue.tally[], p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_events queue.new_event[], OUT over boolean[], OUT closed uuid[], OUT news uuid[]) RETURNS record
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 DECLARE
+    tallies queue.tally[] := p_tallies;
     j record;
     job record;
     now_over boolean[];
@@ -823,16 +862,13 @@ BEGIN
     over := array_fill(false, ARRAY[coalesce(cardinality(p_ids), 0)]);
     closed := '{}';
     news := '{}';
+    IF cardinality(p_tasks) = 0 AND cardinality(p_events) = 0 THEN
+        tallies := queue.count_down(tallies);
+    END IF;
     FOR j IN
-        SELECT e.job_id AS id, e.organisation_id,
-               count(*) FILTER (WHERE e.verdict = 0) AS completed,
-               count(*) FILTER (WHERE e.verdict = 1) AS failed,
-               count(*) FILTER (WHERE e.verdict = 2) AS skipped,
-               count(*) FILTER (WHERE e.verdict = 3) AS cancelled,
-               count(*) FILTER (WHERE e.verdict <= 3) AS ended,
-               count(*) FILTER (WHERE e.slots & 2 > 0) AS slots
-        FROM unnest(p_endings) e
-        GROUP BY 1, 2 ORDER BY 2, 1
+        SELECT t.job_id AS id, t.organisation_id, t.completed, t.failed, t.skipped, t.cancelled,
+               t.completed + t.failed + t.skipped + t.cancelled AS ended, t.slots
+        FROM unnest(tallies) t ORDER BY 2, 1
     LOOP
         SELECT q.ctid AS at, q.status, q.standing, q.kind, q.priority, q.task_limit, q.reserved,
                q.overflow, q.remaining, q.last_event, q.completed, q.failed, q.ttl, q.failed_ttl,
@@ -895,6 +931,7 @@ BEGIN
             active = q.active - j.slots, last_event = event_number,
             started_at = coalesce(q.started_at, now()),
             finished_at = CASE WHEN new_status IN ('completed', 'failed') THEN now() END,
+            error = CASE WHEN new_status = 'failed' THEN queue.reason(j.id, p_endings) END,
             expires_at = CASE
                 WHEN new_status NOT IN ('completed', 'failed') THEN NULL
                 ELSE now() + queue.keep_for(q.zero_data_retention, new_status, q.ttl, q.failed_ttl) END
@@ -940,7 +977,7 @@ CREATE FUNCTION queue.start_jobs(p_jobs uuid[]) RETURNS SETOF queue.claimed
     )
     SELECT NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint, NULL::bigint, NULL::smallint,
            NULL::smallint, NULL::text, NULL::text, NULL::smallint, NULL::interval, NULL::timestamptz,
-           NULL::timestamptz, NULL::uuid, NULL::text, NULL::timestamptz, s.id, 'running'
+           NULL::uuid, NULL::text, NULL::timestamptz, s.id, 'running'
     FROM started s
 $$;
 
@@ -1034,6 +1071,17 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION queue.tallies(p_endings queue.ending[]) RETURNS queue.tally[]
+    LANGUAGE sql
+    AS $$
+    SELECT ARRAY(
+        SELECT ROW(e.job_id, e.organisation_id,
+                   count(*) FILTER (WHERE e.verdict = 0), count(*) FILTER (WHERE e.verdict = 1),
+                   count(*) FILTER (WHERE e.verdict = 2), count(*) FILTER (WHERE e.verdict = 3),
+                   count(*) FILTER (WHERE e.slots & 2 > 0))::queue.tally
+        FROM unnest(p_endings) e GROUP BY e.job_id, e.organisation_id)
+$$;
+
 CREATE FUNCTION queue.tell(p_job uuid, p_type text, p_data jsonb) RETURNS void
     LANGUAGE sql
     AS $$
@@ -1050,6 +1098,7 @@ CREATE FUNCTION queue.tell_end(p_job uuid) RETURNS void
     SELECT j.id, j.last_event, j.organisation_id, 'job.' || j.status, jsonb_build_object(
         'kind', j.kind, 'round', j.round, 'total', j.total, 'completed', j.completed,
         'failed', j.failed, 'skipped', j.skipped, 'cancelled', j.cancelled)
+        || CASE WHEN j.error IS NULL THEN '{}' ELSE jsonb_build_object('error', j.error) END
     FROM queue.job j WHERE j.id = p_job
 $$;
 
@@ -1058,24 +1107,51 @@ CREATE FUNCTION queue.tidings(p_jobs uuid[]) RETURNS SETOF queue.claimed
     AS $$
     SELECT NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint, NULL::bigint, NULL::smallint,
            NULL::smallint, NULL::text, NULL::text, NULL::smallint, NULL::interval, NULL::timestamptz,
-           NULL::timestamptz, NULL::uuid, NULL::text, NULL::timestamptz, j.id, j.status
+           NULL::uuid, NULL::text, NULL::timestamptz, j.id, j.status
     FROM queue.job j WHERE j.id = ANY (p_jobs)
 $$;
 
-CREATE FUNCTION queue.turn(p_verdicts queue.verdict[], p_most_stalls integer, p_agent bigint, p_wants queue.want[], p_starting uuid[], p_lease_time interval) RETURNS SETOF queue.claimed
+CREATE FUNCTION queue.turn(p_leases bigint[], p_tasks bigint[], p_results text[], p_verdicts queue.verdict[], p_most_stalls integer, p_agent bigint, p_wants queue.want[], p_starting uuid[], p_lease_time interval) RETURNS SETOF queue.claimed
     LANGUAGE plpgsql
     AS $$
 DECLARE
+    lease bigint;
+    want queue.want;
+    free queue.want[];
     news uuid[];
 BEGIN
-    IF cardinality(p_verdicts) > 0 THEN
-        news := queue.finish(p_verdicts, false, p_most_stalls);
-        IF cardinality(news) > 0 THEN
-            RETURN QUERY SELECT * FROM queue.tidings(news);
+    IF cardinality(p_wants) > 0 THEN
+        lease := nextval('queue.lease_id_seq');
+        free := ARRAY(SELECT w FROM unnest(p_wants) w WHERE NOT w.limited);
+        IF cardinality(free) > 0 THEN
+            RETURN QUERY SELECT * FROM queue.move(lease, free, 0::smallint);
         END IF;
     END IF;
-    IF cardinality(p_wants) > 0 THEN
-        RETURN QUERY SELECT * FROM queue.claim(p_agent, p_wants, p_starting, p_lease_time);
+
+    IF cardinality(p_tasks) > 0 THEN
+        news := queue.complete(p_leases, p_tasks, p_results);
+    ELSIF cardinality(p_verdicts) > 0 THEN
+        news := queue.finish(p_verdicts, false, p_most_stalls);
+    END IF;
+    IF cardinality(news) > 0 THEN
+        RETURN QUERY SELECT * FROM queue.tidings(news);
+    END IF;
+
+    IF lease IS NULL THEN RETURN; END IF;
+    FOR want IN SELECT w.* FROM unnest(p_wants) w WHERE w.limited LOOP
+        RETURN QUERY SELECT * FROM queue.move_limited(lease, want);
+    END LOOP;
+    PERFORM FROM queue.leased l WHERE l.lease_id = lease LIMIT 1;
+    IF NOT FOUND THEN RETURN; END IF;
+    INSERT INTO queue.lease (id, agent_id, expires_at)
+    VALUES (lease, p_agent, clock_timestamp() + p_lease_time);
+    -- Jobs that the worker believes to be pending.
+    IF cardinality(p_starting) > 0 THEN
+        RETURN QUERY SELECT * FROM queue.start_jobs(ARRAY(
+            SELECT DISTINCT l.job_id
+            FROM queue.leased d
+            CROSS JOIN LATERAL (SELECT l.job_id FROM queue.lane l WHERE l.id = d.lane_id OFFSET 0) l
+            WHERE d.lease_id = lease AND l.job_id = ANY (p_starting)));
     END IF;
 END
 $$;
@@ -1117,6 +1193,54 @@ BEGIN
     WHERE j.id = p_task.job_id;
     PERFORM queue.tell(p_task.job_id, 'job.started', jsonb_build_object('kind', j.kind))
     FROM queue.job j WHERE j.id = p_task.job_id;
+END
+$$;
+
+CREATE FUNCTION queue.write_done(p_leases bigint[], p_tasks bigint[], p_results text[]) RETURNS queue.tally[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_nestloop TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    tallies queue.tally[];
+BEGIN
+    WITH held AS MATERIALIZED (
+        SELECT s.id, s.agent_id, s.claimed_at, v.tasks
+        FROM (
+            SELECT u.lease_id, array_agg(u.task_id) AS tasks
+            FROM unnest(p_leases, p_tasks) AS u(lease_id, task_id) GROUP BY u.lease_id
+        ) v
+        CROSS JOIN LATERAL (
+            SELECT s.id, s.agent_id, s.claimed_at FROM queue.lease s
+            WHERE s.id = v.lease_id AND s.expires_at > clock_timestamp() OFFSET 0) s
+    ),
+    gone AS MATERIALIZED (
+        DELETE FROM queue.leased d WHERE d.ctid = ANY (ARRAY(
+            SELECT i.at FROM held h CROSS JOIN LATERAL (
+                SELECT i.ctid AS at FROM queue.leased i
+                WHERE i.lease_id = h.id AND i.task_id = ANY (h.tasks) AND i.slots = 0 OFFSET 0) i))
+        RETURNING d.lease_id, d.task_id, d.lane_id, d.attempts, d.stalls
+    ),
+    written AS (
+        INSERT INTO queue.done (task_id, status, attempts, stalls, agent_id, started_at, result)
+        SELECT g.task_id, 0, g.attempts + 1, g.stalls, h.agent_id, h.claimed_at, nullif(r.result, '')::jsonb
+        FROM gone g
+        JOIN held h ON h.id = g.lease_id
+        LEFT JOIN unnest(p_tasks, p_results) AS r(task_id, result)
+            ON cardinality(p_results) > 0 AND r.task_id = g.task_id
+    )
+    SELECT array_agg(ROW(j.job_id, j.organisation_id, j.n, 0, 0, 0, 0)::queue.tally) INTO tallies
+    FROM (
+        SELECT l.job_id, l.organisation_id, sum(c.n)::bigint AS n
+        FROM (SELECT g.lane_id, count(*) AS n FROM gone g GROUP BY g.lane_id) c
+        CROSS JOIN LATERAL (
+            SELECT l.job_id, l.organisation_id FROM queue.lane l WHERE l.id = c.lane_id OFFSET 0) l
+        GROUP BY l.job_id, l.organisation_id
+    ) j;
+    RETURN tallies;
 END
 $$;
 
@@ -1203,6 +1327,7 @@ CREATE TABLE archive.file (
     mimetype_id integer NOT NULL,
     canonical_url_id bigint,
     charset text,
+    headers jsonb,
     sha256 bytea
 )
 PARTITION BY RANGE (started_at);
@@ -1220,6 +1345,7 @@ CREATE TABLE archive.file_default (
     mimetype_id integer CONSTRAINT file_mimetype_id_not_null NOT NULL,
     canonical_url_id bigint,
     charset text,
+    headers jsonb,
     sha256 bytea
 );
 
@@ -1362,6 +1488,51 @@ ALTER TABLE archive.visit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE deliver.delivery (
+    endpoint_id uuid NOT NULL,
+    number bigint NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    data jsonb DEFAULT '{}'::jsonb NOT NULL,
+    state text DEFAULT 'pending'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    first_attempt_at timestamp with time zone,
+    last_attempt_at timestamp with time zone,
+    delivered_at timestamp with time zone,
+    answer smallint,
+    error text,
+    took_ms integer,
+    CONSTRAINT delivery_check CHECK (((state = ANY (ARRAY['pending'::text, 'delivered'::text])) OR (error IS NOT NULL))),
+    CONSTRAINT delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'aside'::text, 'delivered'::text, 'dead'::text])))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY deliver.delivery FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE deliver.endpoint (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    topic text NOT NULL,
+    url text NOT NULL,
+    receiver text NOT NULL,
+    headers jsonb DEFAULT '{}'::jsonb NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    events text[] DEFAULT '{}'::text[] NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone,
+    lease uuid,
+    leased_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    CONSTRAINT endpoint_topic_check CHECK ((topic <> ''::text)),
+    CONSTRAINT endpoint_url_check CHECK ((length(url) <= 16384))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY deliver.endpoint FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE frontier.candidate (
     site_id uuid NOT NULL,
@@ -2064,6 +2235,41 @@ ALTER TABLE ONLY store.blob ALTER COLUMN data SET STORAGE EXTERNAL;
 
 ALTER TABLE ONLY store.blob FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE store.version (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    page_id uuid NOT NULL,
+    number integer NOT NULL,
+    visit_id bigint NOT NULL,
+    job_id uuid,
+    fetched_at timestamp with time zone NOT NULL,
+    content_hash bytea NOT NULL,
+    extractor_version smallint NOT NULL,
+    status smallint,
+    content_type text,
+    title text,
+    language text,
+    page_type text,
+    text text NOT NULL,
+    markdown text NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    links jsonb DEFAULT '[]'::jsonb NOT NULL,
+    warning text,
+    sha256 bytea,
+    CONSTRAINT version_content_hash_check CHECK ((length(content_hash) = 32))
+);
+
+ALTER TABLE ONLY store.version FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW store.blob_use WITH (security_invoker='true') AS
+ SELECT v.sha256
+   FROM store.version v
+  WHERE (v.sha256 IS NOT NULL)
+UNION ALL
+ SELECT f.sha256
+   FROM archive.file f
+  WHERE (f.sha256 IS NOT NULL);
+
 CREATE TABLE store.change (
     id bigint NOT NULL,
     organisation_id uuid NOT NULL,
@@ -2250,32 +2456,6 @@ CREATE TABLE store.sweep (
 
 ALTER TABLE ONLY store.sweep FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE store.version (
-    id bigint NOT NULL,
-    organisation_id uuid NOT NULL,
-    page_id uuid NOT NULL,
-    number integer NOT NULL,
-    visit_id bigint NOT NULL,
-    job_id uuid,
-    fetched_at timestamp with time zone NOT NULL,
-    content_hash bytea NOT NULL,
-    extractor_version smallint NOT NULL,
-    status smallint,
-    content_type text,
-    title text,
-    language text,
-    page_type text,
-    text text NOT NULL,
-    markdown text NOT NULL,
-    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
-    links jsonb DEFAULT '[]'::jsonb NOT NULL,
-    warning text,
-    sha256 bytea,
-    CONSTRAINT version_content_hash_check CHECK ((length(content_hash) = 32))
-);
-
-ALTER TABLE ONLY store.version FORCE ROW LEVEL SECURITY;
-
 ALTER TABLE store.version ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME store.version_id_seq
     START WITH 1
@@ -2330,6 +2510,17 @@ CREATE TABLE tenancy.organisation (
 
 ALTER TABLE ONLY tenancy.organisation FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE tenancy.usage (
+    organisation_id uuid NOT NULL,
+    day date NOT NULL,
+    api_key text DEFAULT ''::text NOT NULL,
+    pages bigint DEFAULT 0 NOT NULL,
+    tokens bigint DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY tenancy.usage FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE ONLY archive.file ATTACH PARTITION archive.file_default DEFAULT;
 
 ALTER TABLE ONLY archive.redirect ATTACH PARTITION archive.redirect_default DEFAULT;
@@ -2371,6 +2562,15 @@ ALTER TABLE ONLY archive.visit
 
 ALTER TABLE ONLY archive.visit_default
     ADD CONSTRAINT visit_default_pkey PRIMARY KEY (started_at, id);
+
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_id_key UNIQUE (id);
+
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_pkey PRIMARY KEY (endpoint_id, number);
+
+ALTER TABLE ONLY deliver.endpoint
+    ADD CONSTRAINT endpoint_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY frontier.candidate
     ADD CONSTRAINT candidate_pkey PRIMARY KEY (site_id, url_id);
@@ -2549,6 +2749,9 @@ ALTER TABLE ONLY tenancy.organisation
 ALTER TABLE ONLY tenancy.organisation
     ADD CONSTRAINT organisation_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY tenancy.usage
+    ADD CONSTRAINT usage_pkey PRIMARY KEY (organisation_id, day, api_key);
+
 CREATE INDEX file_sha256_idx ON ONLY archive.file USING btree (sha256) WHERE (sha256 IS NOT NULL);
 
 CREATE INDEX file_default_sha256_idx ON archive.file_default USING btree (sha256) WHERE (sha256 IS NOT NULL);
@@ -2560,6 +2763,20 @@ CREATE INDEX visit_default_job_id_id_idx ON archive.visit_default USING btree (j
 CREATE INDEX visit_quickinfo_idx ON ONLY archive.visit USING btree (url_id, started_at, exit_code);
 
 CREATE INDEX visit_default_url_id_started_at_exit_code_idx ON archive.visit_default USING btree (url_id, started_at, exit_code);
+
+CREATE INDEX delivery_created_idx ON deliver.delivery USING btree (created_at);
+
+CREATE INDEX delivery_dead_idx ON deliver.delivery USING btree (organisation_id, created_at) WHERE (state = 'dead'::text);
+
+CREATE INDEX delivery_open_idx ON deliver.delivery USING btree (endpoint_id, state, number) WHERE (state = ANY (ARRAY['pending'::text, 'aside'::text]));
+
+CREATE INDEX delivery_organisation_idx ON deliver.delivery USING btree (organisation_id, created_at);
+
+CREATE INDEX endpoint_due_idx ON deliver.endpoint USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX endpoint_job_idx ON deliver.endpoint USING btree (job_id);
+
+CREATE INDEX endpoint_organisation_idx ON deliver.endpoint USING btree (organisation_id, created_at);
 
 CREATE INDEX candidate_due_idx ON frontier.candidate USING btree (site_id, due_at) WHERE (due_at IS NOT NULL);
 
@@ -2634,6 +2851,8 @@ CREATE INDEX statistic_unfolded_idx ON ONLY queue.statistic USING btree (minute)
 CREATE INDEX statistic_default_minute_idx ON queue.statistic_default USING btree (minute) WHERE (NOT folded);
 
 CREATE INDEX task_job_idx ON queue.task USING btree (job_id, id);
+
+CREATE INDEX task_uncounted_idx ON queue.task USING btree (job_id) WHERE (NOT counted);
 
 CREATE INDEX unique_key_expires_idx ON queue.unique_key USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
@@ -2721,6 +2940,12 @@ ALTER INDEX queue.statistic_unfolded_idx ATTACH PARTITION queue.statistic_defaul
 
 ALTER INDEX queue.statistic_pkey ATTACH PARTITION queue.statistic_default_pkey;
 
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES deliver.endpoint(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY deliver.endpoint
+    ADD CONSTRAINT endpoint_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY frontier.host
     ADD CONSTRAINT host_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
@@ -2784,6 +3009,9 @@ ALTER TABLE ONLY tenancy.api_key
 ALTER TABLE ONLY tenancy.member
     ADD CONSTRAINT member_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY tenancy.usage
+    ADD CONSTRAINT usage_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
 ALTER TABLE archive.file ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE archive.file_default ENABLE ROW LEVEL SECURITY;
@@ -2831,6 +3059,18 @@ CREATE POLICY worker ON archive.request_default TO trapline_worker USING (true);
 CREATE POLICY worker ON archive.visit TO trapline_worker USING (true);
 
 CREATE POLICY worker ON archive.visit_default TO trapline_worker USING (true);
+
+ALTER TABLE deliver.delivery ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE deliver.endpoint ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON deliver.delivery TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON deliver.endpoint TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY worker ON deliver.delivery TO trapline_worker USING (true);
+
+CREATE POLICY worker ON deliver.endpoint TO trapline_worker USING (true);
 
 ALTER TABLE frontier.candidate ENABLE ROW LEVEL SECURITY;
 
@@ -3080,17 +3320,26 @@ CREATE POLICY tenant ON tenancy.member TO trapline_tenant USING (((organisation_
 
 CREATE POLICY tenant ON tenancy.organisation TO trapline_tenant USING ((id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON tenancy.usage TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+ALTER TABLE tenancy.usage ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY worker ON tenancy.api_key TO trapline_worker USING (true);
 
 CREATE POLICY worker ON tenancy.member TO trapline_worker USING (true);
 
 CREATE POLICY worker ON tenancy.organisation TO trapline_worker USING (true);
 
+CREATE POLICY worker ON tenancy.usage TO trapline_worker USING (true);
+
 GRANT USAGE ON SCHEMA archive TO trapline_worker;
 GRANT USAGE ON SCHEMA archive TO trapline_tenant;
 
 GRANT USAGE ON SCHEMA auth TO trapline_worker;
 GRANT USAGE ON SCHEMA auth TO trapline_tenant;
+
+GRANT USAGE ON SCHEMA deliver TO trapline_worker;
+GRANT USAGE ON SCHEMA deliver TO trapline_tenant;
 
 GRANT USAGE ON SCHEMA frontier TO trapline_worker;
 GRANT USAGE ON SCHEMA frontier TO trapline_tenant;
@@ -3137,6 +3386,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_worker;
@@ -3268,6 +3523,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_worker;
 GRANT SELECT ON TABLE store.blob TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.blob TO trapline_worker;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_worker;
+
+GRANT SELECT ON TABLE store.blob_use TO trapline_worker;
+GRANT SELECT ON TABLE store.blob_use TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.change TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.change TO trapline_worker;
 
@@ -3298,9 +3559,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.snapshot TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_worker;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_worker;
-
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_worker;
 
@@ -3313,3 +3571,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.organisation TO trapline_work
 GRANT UPDATE(name) ON TABLE tenancy.organisation TO trapline_tenant;
 
 GRANT UPDATE(updated_at) ON TABLE tenancy.organisation TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.usage TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.usage TO trapline_worker;
