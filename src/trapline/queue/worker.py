@@ -57,7 +57,7 @@ class Worker:
     lease_time: timedelta | None = None
     bell: Bell = field(init=False)
     agent: Agent = field(init=False)
-    _ears: Ears = field(init=False)
+    ears: Ears = field(init=False)
     _hands: Hands = field(default_factory=Hands)
     _outbox: Outbox = field(default_factory=Outbox)
     _statistics: Statistics = field(init=False)
@@ -93,9 +93,9 @@ class Worker:
             self._lookout.refresh,
             self.concurrency,
         )
-        self._ears = Ears(database)
-        self._ears.on_ready(self._lookout.refresh.set)
-        self._ears.on_jobs(lambda _: self._lookout.refresh.set())
+        self.ears = Ears(database)
+        self.ears.on_ready(self._lookout.refresh.set)
+        self.ears.on_jobs(lambda _: self._lookout.refresh.set())
         self.bell.on_ready_here(self._lookout.refresh.set)
 
     @property
@@ -121,7 +121,7 @@ class Worker:
             )
         ]
         duties += [
-            asyncio.create_task(self._ears.run(), name="ears"),
+            asyncio.create_task(self.ears.run(), name="ears"),
             asyncio.create_task(self.agent.keep_alive(), name="agent"),
         ]
         self._runners.hire(self.concurrency)
