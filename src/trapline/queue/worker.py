@@ -49,6 +49,8 @@ DEAR_LOOK: Final = 0.02
 AHEAD_SECONDS: Final = 0.05
 MOST_AHEAD: Final = 1_000
 MOST_STORED: Final = 200
+# A page may have thousands of links: what one transaction holds in memory is bounded by them too.
+MOST_CHILDREN_STORED: Final = 5_000
 # A runner lets others run after so many tasks that did not wait for anything.
 TASKS_PER_BREATH: Final = 64
 # How long a handler may go on after it was cancelled, before its runner is given up.
@@ -258,7 +260,8 @@ class Worker:
             await self._rich_news.wait()
             self._rich_news.clear()
             while self._rich:
-                batch, self._rich = self._rich[:MOST_STORED], self._rich[MOST_STORED:]
+                batch = _batch(self._rich)
+                self._rich = self._rich[len(batch) :]
                 self._settling += len(batch)
                 await self._settle(batch)
                 self._news.set()
@@ -508,6 +511,18 @@ class Worker:
         while self._unfinished():
             self._news.set()
             await asyncio.sleep(0.05)
+
+
+def _batch(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return the attempts that are stored together: some, but not too many of them or their children."""
+    batch: list[Attempt] = []
+    children = 0
+    for attempt in attempts[:MOST_STORED]:
+        children += len(attempt.children)
+        if batch and children > MOST_CHILDREN_STORED:
+            break
+        batch.append(attempt)
+    return batch
 
 
 def _swallow(runner: asyncio.Task[None]) -> None:
