@@ -10,13 +10,14 @@ import uvicorn
 
 from trapline.api import application
 from trapline.api.access import is_loopback
+from trapline.archive.sql import rollups
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.db.sql import tenancy as queries
 from trapline.errors import SettingsError, Unavailable
 from trapline.fetch import Fetcher
 from trapline.logs import get_logger
-from trapline.pipeline import templates
+from trapline.pipeline import retention, templates
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
 from trapline.pipeline.steps import Steps
@@ -30,8 +31,9 @@ from trapline.store.blobs import Blobs
 log = get_logger(__name__)
 
 # The logs of visits, which go together when their time is over.
-VISIT_LOGS = tuple(
-    Log("archive", table, "started_at") for table in ("visit", "request", "redirect", "file")
+VISIT_LOGS = (
+    Log("archive", "visit", "started_at", roll_up=rollups.roll_up_visits),
+    *(Log("archive", table, "started_at") for table in ("request", "redirect", "file")),
 )
 
 # How long a stopping server waits for requests that are still being answered.
@@ -97,6 +99,7 @@ async def working(
                 [
                     *maintenance.all_duties(settings),
                     *schedules.duties(templates.create),
+                    *retention.duties(),
                     duty("archive partitions", VISIT_LOGS),
                 ],
             ),

@@ -186,8 +186,31 @@ class Settings(BaseSettings):
         le=1000,
         description="How often a task may lose its worker before it has failed.",
     )
+
+    # Retention
     keep_days: int = Field(
         default=90, ge=1, description="Days that logs, statistics and ended agents are kept."
+    )
+    export_logs: Path | None = Field(
+        default=None,
+        description="Directory where logs are written as JSON lines before they are dropped.",
+    )
+    keep_versions: int | None = Field(
+        default=None, ge=1, description="Versions of a page that are kept; all if not set."
+    )
+    keep_version_days: int | None = Field(
+        default=None,
+        ge=1,
+        description="Days that a version is kept after it was replaced; for ever if not set.",
+    )
+    keep_job_hours: float = Field(
+        default=24.0, gt=0, description="Hours that a job and its results are kept after its end."
+    )
+    keep_scrape_hours: float = Field(
+        default=1.0, gt=0, description="The same for the job of a single scrape."
+    )
+    keep_failed_scrape_hours: float = Field(
+        default=6.0, gt=0, description="The same for the job of a single scrape that failed."
     )
 
     # Schedules

@@ -19,8 +19,9 @@ from trapline.pipeline.steps import PageVisit
 from trapline.queue.agents import Agent
 from trapline.queue.finishing import Attempt, NewEvent, written
 from trapline.queue.retries import Verdict
-from trapline.store import blobs, pages
+from trapline.store import blobs, fleeting, pages
 from trapline.store.blobs import Blobs, Packed
+from trapline.store.fleeting import Fleeting
 from trapline.store.pages import Change, Content, Recorded, Sighting
 
 _INTERVAL: Final = Interval()
@@ -46,7 +47,10 @@ class Keeping:
 
     async def keep(self, conn: Connection, attempts: Sequence[Attempt]) -> None:
         """Write visits, blobs, versions and candidates of attempts whose leases held."""
-        batch = [_Kept(a, a.value) for a in attempts if isinstance(a.value, PageVisit)]
+        visited = [_Kept(a, a.value) for a in attempts if isinstance(a.value, PageVisit)]
+        # Of what must leave no trace, the task's own end is all that is written for longer.
+        batch = [kept for kept in visited if not kept.attempt.task.zero_data_retention]
+        await _keep_for_an_hour(conn, visited)
         for kept in batch:
             if kept.visit.document is not None:
                 kept.packed = blobs.pack(kept.visit.fetched.body)
@@ -55,7 +59,7 @@ class Keeping:
         await self._record_visits(conn, batch, ids)
         await _record_pages(conn, batch, ids)
         await _record_candidates(conn, batch, ids)
-        for kept in batch:
+        for kept in visited:
             if kept.attempt.verdict is not Verdict.RETRY:
                 kept.attempt.result = written(_result(kept))
                 kept.attempt.events.append(_event(kept))
@@ -68,6 +72,25 @@ class Keeping:
         ]
         for kept, visit_id in zip(batch, await archive.record(conn, visits), strict=True):
             kept.visit_id = visit_id
+
+
+async def _keep_for_an_hour(conn: Connection, visited: Sequence[_Kept]) -> None:
+    await fleeting.put(
+        conn,
+        [
+            Fleeting(
+                kept.visit.crawl.organisation_id,
+                kept.attempt.task.job_id,
+                kept.attempt.task.id,
+                kept.visit.fetched.url,
+                kept.visit.fetched.status,
+                kept.visit.fetched.content_type,
+                _content(kept.visit.document, None),
+            )
+            for kept in visited
+            if kept.attempt.task.zero_data_retention and kept.visit.document is not None
+        ],
+    )
 
 
 def _places(kept: _Kept) -> Iterator[Place]:

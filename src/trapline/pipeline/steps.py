@@ -123,7 +123,9 @@ class Steps:
         payload: PageTask = task.payload
         crawl = await self.crawls.of(task.job_id)
         site_id = await self.crawls.site_of(crawl, _origin(payload.url))
-        before = await self._known(crawl, site_id, payload.url)
+        before = None
+        if not task.zero_data_retention:
+            before = await self._known(crawl, site_id, payload.url)
         started, clock = datetime.now(UTC), time.perf_counter()
         fetched = await self._fetch(crawl, task, before)
         took_ms = round((time.perf_counter() - clock) * 1000)

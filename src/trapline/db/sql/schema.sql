@@ -377,20 +377,34 @@ CREATE FUNCTION queue.forget_job(p_job uuid, p_most integer) RETURNS bigint
 DECLARE
     ids bigint[] := ARRAY(
         SELECT t.id FROM queue.task t WHERE t.job_id = p_job ORDER BY t.id LIMIT p_most);
+    gone bigint;
 BEGIN
     DELETE FROM queue.done d WHERE d.task_id = ANY (ids);
     DELETE FROM queue.waiting w WHERE w.task_id = ANY (ids);
     DELETE FROM queue.dead_letter d WHERE d.task_id = ANY (ids);
     DELETE FROM queue.overflow o WHERE o.job_id = p_job AND o.task_id = ANY (ids);
     DELETE FROM queue.task t WHERE t.id = ANY (ids);
-    IF cardinality(ids) < p_most THEN
-        DELETE FROM queue.ready r USING queue.lane l WHERE l.job_id = p_job AND r.lane_id = l.id;
-        DELETE FROM queue.lane l WHERE l.job_id = p_job;
-        DELETE FROM queue.unique_key k WHERE k.scope = p_job;
-        DELETE FROM queue.unique_key k WHERE k.job_id = p_job AND k.scope <> k.job_id;
-        DELETE FROM queue.event e WHERE e.job_id = p_job;
-        DELETE FROM queue.job j WHERE j.id = p_job;
-    END IF;
+    IF cardinality(ids) = p_most THEN RETURN p_most; END IF;
+
+    DELETE FROM queue.event e WHERE e.ctid = ANY (ARRAY(
+        SELECT i.ctid FROM queue.event i WHERE i.job_id = p_job LIMIT p_most));
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    IF gone = p_most THEN RETURN p_most; END IF;
+
+    DELETE FROM queue.unique_key k WHERE k.ctid = ANY (ARRAY(
+        SELECT i.ctid FROM queue.unique_key i WHERE i.scope = p_job LIMIT p_most));
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    IF gone = p_most THEN RETURN p_most; END IF;
+
+    DELETE FROM queue.unique_key k WHERE k.ctid = ANY (ARRAY(
+        SELECT i.ctid FROM queue.unique_key i
+        WHERE i.job_id = p_job AND i.scope <> i.job_id LIMIT p_most));
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    IF gone = p_most THEN RETURN p_most; END IF;
+
+    DELETE FROM queue.ready r USING queue.lane l WHERE l.job_id = p_job AND r.lane_id = l.id;
+    DELETE FROM queue.lane l WHERE l.job_id = p_job;
+    DELETE FROM queue.job j WHERE j.id = p_job;
     RETURN cardinality(ids);
 END
 $$;
@@ -1247,6 +1261,18 @@ PARTITION BY RANGE (started_at);
 
 ALTER TABLE ONLY archive.visit FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE archive.visit_day (
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    day date NOT NULL,
+    crawl_type smallint NOT NULL,
+    exit_code smallint NOT NULL,
+    visits bigint NOT NULL,
+    took_ms bigint NOT NULL
+);
+
+ALTER TABLE ONLY archive.visit_day FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE archive.visit_default (
     id bigint CONSTRAINT visit_id_not_null NOT NULL,
     organisation_id uuid CONSTRAINT visit_organisation_id_not_null NOT NULL,
@@ -1403,6 +1429,7 @@ CREATE TABLE queue.dead_letter (
     retried_in uuid,
     CONSTRAINT dead_letter_resolution_check CHECK ((resolution = ANY (ARRAY['retried'::text, 'resolved'::text])))
 );
+ALTER TABLE ONLY queue.dead_letter ALTER COLUMN error SET STATISTICS 0;
 
 ALTER TABLE ONLY queue.dead_letter FORCE ROW LEVEL SECURITY;
 
@@ -1420,6 +1447,8 @@ CREATE TABLE queue.done (
     CONSTRAINT done_check CHECK (((status <> 1) OR (error IS NOT NULL))),
     CONSTRAINT done_status_check CHECK (((status >= 0) AND (status <= 3)))
 );
+ALTER TABLE ONLY queue.done ALTER COLUMN error SET STATISTICS 0;
+ALTER TABLE ONLY queue.done ALTER COLUMN result SET STATISTICS 0;
 
 ALTER TABLE ONLY queue.done FORCE ROW LEVEL SECURITY;
 
@@ -1442,6 +1471,7 @@ CREATE TABLE queue.event (
     data jsonb DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
+ALTER TABLE ONLY queue.event ALTER COLUMN data SET STATISTICS 0;
 
 ALTER TABLE ONLY queue.event FORCE ROW LEVEL SECURITY;
 
@@ -1539,6 +1569,9 @@ CREATE TABLE queue.job (
     CONSTRAINT job_ttl_check CHECK ((ttl > '00:00:00'::interval))
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
+ALTER TABLE ONLY queue.job ALTER COLUMN options SET STATISTICS 0;
+ALTER TABLE ONLY queue.job ALTER COLUMN variables SET STATISTICS 0;
+ALTER TABLE ONLY queue.job ALTER COLUMN metadata SET STATISTICS 0;
 
 ALTER TABLE ONLY queue.job FORCE ROW LEVEL SECURITY;
 
@@ -1558,6 +1591,16 @@ CREATE TABLE queue.job_log (
 PARTITION BY RANGE (created_at);
 
 ALTER TABLE ONLY queue.job_log FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE queue.job_log_day (
+    organisation_id uuid NOT NULL,
+    day date NOT NULL,
+    step text NOT NULL,
+    level text NOT NULL,
+    lines bigint NOT NULL
+);
+
+ALTER TABLE ONLY queue.job_log_day FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE queue.job_log_default (
     id bigint CONSTRAINT job_log_id_not_null NOT NULL,
@@ -1753,6 +1796,17 @@ CREATE TABLE queue.statistic (
 )
 PARTITION BY RANGE (minute);
 
+CREATE TABLE queue.statistic_day (
+    day date NOT NULL,
+    kind text NOT NULL,
+    completed bigint NOT NULL,
+    failed bigint NOT NULL,
+    skipped bigint NOT NULL,
+    retried bigint NOT NULL,
+    stalled bigint NOT NULL,
+    seconds double precision NOT NULL
+);
+
 CREATE TABLE queue.statistic_default (
     id bigint CONSTRAINT statistic_id_not_null NOT NULL,
     kind text CONSTRAINT statistic_kind_not_null NOT NULL,
@@ -1794,6 +1848,7 @@ CREATE TABLE queue.task (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT task_max_attempts_check CHECK ((max_attempts > 0))
 );
+ALTER TABLE ONLY queue.task ALTER COLUMN payload SET STATISTICS 0;
 
 ALTER TABLE ONLY queue.task FORCE ROW LEVEL SECURITY;
 
@@ -1843,6 +1898,59 @@ CREATE TABLE store.blob (
 ALTER TABLE ONLY store.blob ALTER COLUMN data SET STORAGE EXTERNAL;
 
 ALTER TABLE ONLY store.blob FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.fleeting (
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    task_id bigint NOT NULL,
+    stored_at timestamp with time zone NOT NULL,
+    url text NOT NULL,
+    status smallint,
+    content_type text,
+    title text,
+    language text,
+    page_type text,
+    text text NOT NULL,
+    markdown text NOT NULL,
+    metadata jsonb NOT NULL,
+    links jsonb NOT NULL,
+    warning text
+)
+PARTITION BY RANGE (stored_at);
+ALTER TABLE ONLY store.fleeting ALTER COLUMN url SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting ALTER COLUMN title SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting ALTER COLUMN text SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting ALTER COLUMN markdown SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting ALTER COLUMN metadata SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting ALTER COLUMN links SET STATISTICS 0;
+
+ALTER TABLE ONLY store.fleeting FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.fleeting_default (
+    organisation_id uuid CONSTRAINT fleeting_organisation_id_not_null NOT NULL,
+    job_id uuid CONSTRAINT fleeting_job_id_not_null NOT NULL,
+    task_id bigint CONSTRAINT fleeting_task_id_not_null NOT NULL,
+    stored_at timestamp with time zone CONSTRAINT fleeting_stored_at_not_null NOT NULL,
+    url text CONSTRAINT fleeting_url_not_null NOT NULL,
+    status smallint,
+    content_type text,
+    title text,
+    language text,
+    page_type text,
+    text text CONSTRAINT fleeting_text_not_null NOT NULL,
+    markdown text CONSTRAINT fleeting_markdown_not_null NOT NULL,
+    metadata jsonb CONSTRAINT fleeting_metadata_not_null NOT NULL,
+    links jsonb CONSTRAINT fleeting_links_not_null NOT NULL,
+    warning text
+);
+ALTER TABLE ONLY store.fleeting_default ALTER COLUMN url SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting_default ALTER COLUMN title SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting_default ALTER COLUMN text SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting_default ALTER COLUMN markdown SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting_default ALTER COLUMN metadata SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting_default ALTER COLUMN links SET STATISTICS 0;
+
+ALTER TABLE ONLY store.fleeting_default FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE store.page (
     id uuid NOT NULL,
@@ -1966,6 +2074,8 @@ ALTER TABLE ONLY queue.job_log ATTACH PARTITION queue.job_log_default DEFAULT;
 
 ALTER TABLE ONLY queue.statistic ATTACH PARTITION queue.statistic_default DEFAULT;
 
+ALTER TABLE ONLY store.fleeting ATTACH PARTITION store.fleeting_default DEFAULT;
+
 ALTER TABLE ONLY archive.file
     ADD CONSTRAINT file_pkey PRIMARY KEY (started_at, visit_id);
 
@@ -1989,6 +2099,9 @@ ALTER TABLE ONLY archive.request
 
 ALTER TABLE ONLY archive.request_default
     ADD CONSTRAINT request_default_pkey PRIMARY KEY (started_at, visit_id, number);
+
+ALTER TABLE ONLY archive.visit_day
+    ADD CONSTRAINT visit_day_pkey PRIMARY KEY (organisation_id, site_id, day, crawl_type, exit_code);
 
 ALTER TABLE ONLY archive.visit
     ADD CONSTRAINT visit_pkey PRIMARY KEY (started_at, id);
@@ -2041,6 +2154,9 @@ ALTER TABLE ONLY queue.gate
 ALTER TABLE ONLY queue.gate
     ADD CONSTRAINT gate_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY queue.job_log_day
+    ADD CONSTRAINT job_log_day_pkey PRIMARY KEY (organisation_id, day, step, level);
+
 ALTER TABLE ONLY queue.job_log
     ADD CONSTRAINT job_log_pkey PRIMARY KEY (created_at, id);
 
@@ -2077,6 +2193,9 @@ ALTER TABLE ONLY queue.schedule
 ALTER TABLE ONLY queue.schedule_run
     ADD CONSTRAINT schedule_run_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY queue.statistic_day
+    ADD CONSTRAINT statistic_day_pkey PRIMARY KEY (day, kind);
+
 ALTER TABLE ONLY queue.statistic
     ADD CONSTRAINT statistic_pkey PRIMARY KEY (minute, id);
 
@@ -2094,6 +2213,12 @@ ALTER TABLE ONLY queue.waiting
 
 ALTER TABLE ONLY store.blob
     ADD CONSTRAINT blob_pkey PRIMARY KEY (sha256);
+
+ALTER TABLE ONLY store.fleeting
+    ADD CONSTRAINT fleeting_pkey PRIMARY KEY (stored_at, task_id);
+
+ALTER TABLE ONLY store.fleeting_default
+    ADD CONSTRAINT fleeting_default_pkey PRIMARY KEY (stored_at, task_id);
 
 ALTER TABLE ONLY store.page
     ADD CONSTRAINT page_pkey PRIMARY KEY (id);
@@ -2213,6 +2338,10 @@ CREATE INDEX waiting_run_at_idx ON queue.waiting USING btree (run_at);
 
 CREATE INDEX blob_used_idx ON store.blob USING btree (used_at);
 
+CREATE INDEX fleeting_job_idx ON ONLY store.fleeting USING btree (job_id, task_id);
+
+CREATE INDEX fleeting_default_job_id_task_id_idx ON store.fleeting_default USING btree (job_id, task_id);
+
 CREATE INDEX page_organisation_idx ON store.page USING btree (organisation_id, last_seen_at);
 
 CREATE UNIQUE INDEX site_implicit_key ON store.site USING btree (organisation_id, base_url) WHERE implicit;
@@ -2258,6 +2387,10 @@ ALTER INDEX queue.job_log_trace_idx ATTACH PARTITION queue.job_log_default_trace
 ALTER INDEX queue.statistic_unfolded_idx ATTACH PARTITION queue.statistic_default_minute_idx;
 
 ALTER INDEX queue.statistic_pkey ATTACH PARTITION queue.statistic_default_pkey;
+
+ALTER INDEX store.fleeting_job_idx ATTACH PARTITION store.fleeting_default_job_id_task_id_idx;
+
+ALTER INDEX store.fleeting_pkey ATTACH PARTITION store.fleeting_default_pkey;
 
 ALTER TABLE ONLY frontier.host
     ADD CONSTRAINT host_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
@@ -2315,9 +2448,13 @@ CREATE POLICY tenant ON archive.request_default TO trapline_tenant USING ((organ
 
 CREATE POLICY tenant ON archive.visit TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON archive.visit_day TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON archive.visit_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 ALTER TABLE archive.visit ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE archive.visit_day ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE archive.visit_default ENABLE ROW LEVEL SECURITY;
 
@@ -2334,6 +2471,8 @@ CREATE POLICY worker ON archive.request TO trapline_worker USING (true);
 CREATE POLICY worker ON archive.request_default TO trapline_worker USING (true);
 
 CREATE POLICY worker ON archive.visit TO trapline_worker USING (true);
+
+CREATE POLICY worker ON archive.visit_day TO trapline_worker USING (true);
 
 CREATE POLICY worker ON archive.visit_default TO trapline_worker USING (true);
 
@@ -2365,6 +2504,8 @@ ALTER TABLE queue.job ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE queue.job_log ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE queue.job_log_day ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE queue.job_log_default ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE queue.lane ENABLE ROW LEVEL SECURITY;
@@ -2394,6 +2535,8 @@ CREATE POLICY tenant ON queue.event TO trapline_tenant USING ((organisation_id =
 CREATE POLICY tenant ON queue.job TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON queue.job_log TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON queue.job_log_day TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON queue.job_log_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -2439,6 +2582,8 @@ CREATE POLICY worker ON queue.job TO trapline_worker USING (true);
 
 CREATE POLICY worker ON queue.job_log TO trapline_worker USING (true);
 
+CREATE POLICY worker ON queue.job_log_day TO trapline_worker USING (true);
+
 CREATE POLICY worker ON queue.job_log_default TO trapline_worker USING (true);
 
 CREATE POLICY worker ON queue.lane TO trapline_worker USING (true);
@@ -2463,6 +2608,10 @@ CREATE POLICY worker ON queue.waiting TO trapline_worker USING (true);
 
 ALTER TABLE store.blob ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE store.fleeting ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.fleeting_default ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE store.page ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE store.site ENABLE ROW LEVEL SECURITY;
@@ -2473,6 +2622,10 @@ CREATE POLICY tenant ON store.blob TO trapline_tenant USING (((EXISTS ( SELECT
    FROM archive.file f
   WHERE (f.sha256 = blob.sha256)))));
 
+CREATE POLICY tenant ON store.fleeting TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.fleeting_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON store.page TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON store.site TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
@@ -2482,6 +2635,10 @@ CREATE POLICY tenant ON store.version TO trapline_tenant USING ((organisation_id
 ALTER TABLE store.version ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY worker ON store.blob TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.fleeting TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.fleeting_default TO trapline_worker USING (true);
 
 CREATE POLICY worker ON store.page TO trapline_worker USING (true);
 
@@ -2553,6 +2710,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.request_default TO trapline_w
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_worker;
 
+GRANT SELECT ON TABLE archive.visit_day TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_day TO trapline_worker;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_worker;
 
@@ -2605,6 +2765,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job TO trapline_worker;
 GRANT SELECT,INSERT ON TABLE queue.job_log TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log TO trapline_worker;
 
+GRANT SELECT ON TABLE queue.job_log_day TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log_day TO trapline_worker;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log_default TO trapline_worker;
 
@@ -2650,6 +2813,9 @@ GRANT USAGE ON SEQUENCE queue.schedule_run_id_seq TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.statistic TO trapline_worker;
 GRANT SELECT ON TABLE queue.statistic TO trapline_tenant;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.statistic_day TO trapline_worker;
+GRANT SELECT ON TABLE queue.statistic_day TO trapline_tenant;
+
 GRANT USAGE ON SEQUENCE queue.statistic_id_seq TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.statistic_id_seq TO trapline_tenant;
 
@@ -2667,6 +2833,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_worker;
 
 GRANT SELECT ON TABLE store.blob TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.blob TO trapline_worker;
+
+GRANT SELECT ON TABLE store.fleeting TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fleeting TO trapline_worker;
+
+GRANT SELECT ON TABLE store.fleeting_default TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fleeting_default TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.page TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.page TO trapline_worker;

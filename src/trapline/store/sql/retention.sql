@@ -1,0 +1,22 @@
+-- name: DropVersions :one
+-- Delete, among the next versions, those that are past what is kept: not one of the last so many,
+-- or replaced longer ago than so many days. The latest version of a page always stays.
+WITH part AS MATERIALIZED (
+    SELECT v.id, v.page_id, v.number FROM store.version v
+    WHERE v.id > sqlc.arg(after)::bigint ORDER BY v.id LIMIT sqlc.arg(most)::integer
+),
+past AS MATERIALIZED (
+    SELECT p.id FROM part p
+    JOIN store.page g ON g.id = p.page_id
+    LEFT JOIN LATERAL (
+        SELECT n.fetched_at FROM store.version n
+        WHERE n.page_id = p.page_id AND n.number > p.number
+        ORDER BY n.number LIMIT 1) n ON true
+    WHERE p.id <> g.version_id AND (
+        g.version_number - p.number >= sqlc.narg(versions)::integer
+        OR n.fetched_at < now() - sqlc.narg(days)::integer * interval '1 day')
+),
+gone AS (
+    DELETE FROM store.version v WHERE v.id IN (SELECT p.id FROM past p) RETURNING 1
+)
+SELECT (SELECT max(id) FROM part) AS "last?", (SELECT count(*) FROM gone) AS "gone!";
