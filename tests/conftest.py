@@ -1,3 +1,9 @@
 """What tests share. Fixtures that need a server are in their own files and start it themselves."""
 
-pytest_plugins = ["tests.postgres", "tests.http", "tests.command", "tests.site.fixture"]
+pytest_plugins = [
+    "tests.postgres",
+    "tests.http",
+    "tests.command",
+    "tests.site.fixture",
+    "tests.scraping",
+]

@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 
 import uvicorn
 
@@ -20,10 +21,15 @@ from trapline.logs import get_logger
 from trapline.pipeline import retention, templates
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
+from trapline.pipeline.scraping import Scraper
 from trapline.pipeline.steps import Steps
+from trapline.queue.agents import Agent
+from trapline.queue.direct import Direct
+from trapline.queue.finishing import Finisher
 from trapline.queue.maintenance import loop as maintenance
 from trapline.queue.maintenance import schedules
 from trapline.queue.maintenance.partitions import Log, duty
+from trapline.queue.notices import Bell
 from trapline.queue.worker import Worker
 from trapline.settings import Settings
 from trapline.store.blobs import Blobs
@@ -45,17 +51,17 @@ async def serve(settings: Settings) -> None:
     listener = _bind(settings)
     async with Database.open(settings) as database:
         await _refuse_exposure(database, settings)
-        server = _Server(
-            uvicorn.Config(
-                application.build(database, settings),
-                log_config=None,
-                access_log=False,
-                lifespan="off",
-                server_header=False,
-                timeout_graceful_shutdown=_GRACE_SECONDS,
+        async with working(database, settings, name="serve") as work:
+            server = _Server(
+                uvicorn.Config(
+                    application.build(database, settings, work.scraper),
+                    log_config=None,
+                    access_log=False,
+                    lifespan="off",
+                    server_header=False,
+                    timeout_graceful_shutdown=_GRACE_SECONDS,
+                )
             )
-        )
-        async with working(database, settings, name="serve"):
             await server.serve(sockets=[listener])
     log.info("stopped")
 
@@ -75,10 +81,18 @@ async def work(settings: Settings, *, name: str, concurrency: int) -> None:
     log.info("stopped")
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What runs in a process that works: a worker for what is queued, a scraper for who waits."""
+
+    worker: Worker
+    scraper: Scraper
+
+
 @asynccontextmanager
 async def working(
     database: Database, settings: Settings, *, name: str = "worker", concurrency: int = 100
-) -> AsyncIterator[Worker]:
+) -> AsyncIterator[Work]:
     """Run a worker with everything that tasks need, until the block is left."""
     async with Fetcher(settings) as fetcher:
         steps = Steps(database, settings, fetcher)
@@ -106,12 +120,40 @@ async def working(
             name="maintenance",
         )
         try:
-            yield worker
+            yield Work(worker, _scraper(steps, keeping, worker.agent, worker.bell))
         finally:
             worker.stop()
             await running
             duties.cancel()
             await asyncio.gather(duties, return_exceptions=True)
+
+
+@asynccontextmanager
+async def scraping(
+    database: Database, settings: Settings, *, name: str = "scrape"
+) -> AsyncIterator[Scraper]:
+    """Scrape in this process, without a worker for what others queue."""
+    async with Fetcher(settings) as fetcher:
+        agent = Agent(database, name, 1, sorted(crawl_kinds()), settings.user_agent)
+        bell = Bell(database)
+        await agent.register()
+        alive = asyncio.create_task(agent.keep_alive(), name="agent")
+        steps = Steps(database, settings, fetcher)
+        try:
+            yield _scraper(steps, Keeping(Blobs.at(settings.blobs)), agent, bell)
+        finally:
+            alive.cancel()
+            await asyncio.gather(alive, return_exceptions=True)
+            await bell.aclose()
+            await agent.finish()
+
+
+def _scraper(steps: Steps, keeping: Keeping, agent: Agent, bell: Bell) -> Scraper:
+    keeping.agent = agent
+    kinds = crawl_kinds()
+    finisher = Finisher(steps.database, kinds, keeping.keep)
+    direct = Direct(steps.database, kinds, agent, finisher, bell)
+    return Scraper(steps.database, steps, direct, keeping.blobs)
 
 
 class _Server(uvicorn.Server):

@@ -8,6 +8,7 @@
     ├── NotFound                nothing there, or not yours                    HTTP 404   exit 3
     ├── Conflict                the state of things does not allow it          HTTP 409   exit 5
     ├── TooLarge                more bytes than the limit                      HTTP 413   exit 2
+    ├── TookTooLong             the caller's own time was up                   HTTP 408   exit 8
     ├── LimitReached            a quota or rate limit; says when to try again  HTTP 429   exit 6
     ├── Unavailable             a part is missing or down; says the remedy     HTTP 503   exit 7
     │   ├── DatabaseUnavailable
@@ -94,6 +95,21 @@ class LimitReached(TraplineError):
     def __init__(self, message: str | None = None, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class TookTooLong(TraplineError):
+    """It was not done in the time that was given for it.
+
+    `waited_for` names what it waited for until then: `organisation` for the limit of tasks at
+    once, `gate` or `gap` for the host.
+    """
+
+    http_status = 408
+    exit_status = 8
+
+    def __init__(self, message: str | None = None, *, waited_for: str | None = None) -> None:
+        super().__init__(message or "It was not done in the time that was given for it.")
+        self.waited_for = waited_for
 
 
 class Unavailable(TraplineError):

@@ -18,7 +18,8 @@ from trapline.logs import configure
 from trapline.model import JobId, OrganisationId, TaskId
 from trapline.pipeline import retention
 from trapline.pipeline import submit as submitting
-from trapline.pipeline.options import CrawlOptions
+from trapline.pipeline.options import CrawlOptions, PageOptions
+from trapline.pipeline.scraping import Asker
 from trapline.queue.maintenance import expiry
 from trapline.queue.sql import jobs as queries
 from trapline.store import fleeting
@@ -94,10 +95,10 @@ def open_database(database: Database) -> Database:
 async def _crawl(
     database: Database, organisation_id: OrganisationId, url: str, *, zdr: bool
 ) -> JobId:
-    options = CrawlOptions.parse(url=url, sitemap="skip", delay=0, limit=3)
+    scrape = {"zero_data_retention": zdr}
+    options = CrawlOptions.parse(url=url, sitemap="skip", delay=0, limit=3, scrape=scrape)
     async with database.system_tx() as conn:
         job_id = await submitting.crawl(conn, organisation_id, options)
-        await conn.execute("UPDATE queue.job SET zero_data_retention = $1", zdr)
     async with app.working(database, database.settings):
         job = await ended(database, job_id, seconds=90)
     assert job.completed >= 3
@@ -138,6 +139,17 @@ async def test_zero_data_retention_leaves_nothing(
     assert await traces(open_database, IN_URL) == set()
     written = capfd.readouterr()
     assert MARKER not in written.out + written.err
+
+
+async def test_a_scrape_that_someone_waits_for_writes_nothing_at_all(
+    open_database: Database, organisation_id: OrganisationId, origin: str
+) -> None:
+    options = PageOptions.parse(url=origin, scrape={"zero_data_retention": True})
+    async with app.scraping(open_database, open_database.settings) as scraper:
+        answer = await scraper.scrape(Asker(organisation_id), options)
+    assert answer.document is not None
+    assert MARKER in answer.document.markdown
+    assert await traces(open_database, MARKER) == set()
 
 
 async def test_what_is_kept_is_found_by_the_same_search(

@@ -6,10 +6,12 @@ from trapline import __version__
 from trapline.api import problems, tracing
 from trapline.api.native import admin, health, keys, members, organisations, schedules
 from trapline.db.pool import Database
+from trapline.pipeline.scraping import Scraper
 from trapline.settings import Settings
 
 
-def build(database: Database, settings: Settings) -> FastAPI:
+def build(database: Database, settings: Settings, scraper: Scraper | None = None) -> FastAPI:
+    """Without a scraper, what needs one is not available."""
     app = FastAPI(
         title="Trapline",
         version=__version__,
@@ -22,6 +24,7 @@ def build(database: Database, settings: Settings) -> FastAPI:
     )
     app.state.database = database
     app.state.settings = settings
+    app.state.scraper = scraper
     for part in (health, organisations, members, keys, schedules):
         app.include_router(part.router)
     if settings.admin_key is not None:

@@ -14,6 +14,7 @@ from trapline.db.pool import Database
 from trapline.errors import InvalidInput
 from trapline.model import ApplicationId, SiteId
 from trapline.pipeline import templates
+from trapline.pipeline.kinds import BATCH
 from trapline.pipeline.options import DEFAULT_LIMIT
 from trapline.queue import schedules
 from trapline.queue.schedules import Plan
@@ -60,7 +61,7 @@ def _moment(text: str | None, timezone: str) -> datetime | None:
 
 def _template(urls: tuple[str, ...], *, pages: bool, limit: int) -> dict[str, Any]:
     if pages:
-        return {"kind": templates.PAGES, "urls": list(urls)}
+        return {"kind": BATCH, "urls": list(urls)}
     if len(urls) != 1:
         raise InvalidInput("A crawl starts at one URL; with --pages a list is visited.")
     return {"kind": "crawl", "url": urls[0], "options": {"limit": limit}}

@@ -1,4 +1,4 @@
-"""The crawls that this process works on: each with its options, scope, judge of links and sites."""
+"""The jobs that this process visits pages for: each with its options, scope, judge of links, sites."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -12,31 +12,44 @@ from trapline.frontier.judge import LinkJudge
 from trapline.frontier.scope import Scope
 from trapline.frontier.url import similar_key
 from trapline.model import JobId, OrganisationId, SiteId
-from trapline.pipeline.options import CrawlOptions
+from trapline.pipeline.kinds import CRAWL, SCRAPE
+from trapline.pipeline.options import CrawlOptions, PageOptions, VisitOptions
 from trapline.pipeline.robots import KnownAccess, RobotsFiles
 from trapline.queue import jobs
 from trapline.settings import Settings
 from trapline.store import sites
 
 _REMEMBERED: Final = 500
+_OPTIONS: Final[dict[str, type[VisitOptions]]] = {CRAWL: CrawlOptions, SCRAPE: PageOptions}
 
 
 @dataclass(slots=True)
 class Crawl:
-    """One job, as its tasks need it."""
+    """One job, as its tasks need it. A scrape and a batch visit what they name, and no links."""
 
     job_id: JobId
     organisation_id: OrganisationId
-    options: CrawlOptions
+    options: VisitOptions
     robots_agent: str
-    scope: Scope
-    judge: LinkJudge
     access: KnownAccess
+    spread: "Spread | None" = None
     cookies: CookieJar = field(default_factory=CookieJar)
     sites: dict[str, SiteId] = field(default_factory=dict)
 
     def key(self, url: str) -> str:
         """Return what must be there once in this job for a URL."""
+        return url if self.spread is None else self.spread.key(url)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How a crawl goes on from page to page."""
+
+    options: CrawlOptions
+    scope: Scope
+    judge: LinkJudge
+
+    def key(self, url: str) -> str:
         return similar_key(url) if self.options.similar_urls_once else url
 
 
@@ -54,7 +67,9 @@ class Crawls:
         if crawl is None:
             async with self.database.system_tx() as conn:
                 row = await jobs.get(conn, job_id)
-            crawl = self._known[job_id] = self._crawl(job_id, row.organisation_id, row.options)
+            kind = _OPTIONS.get(row.kind, VisitOptions)
+            options = msgspec.convert(row.options, kind)
+            crawl = self._known[job_id] = self.make(job_id, row.organisation_id, options)
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
         self._known.move_to_end(job_id)
@@ -71,15 +86,20 @@ class Crawls:
             crawl.sites[origin] = site_id
         return site_id
 
-    def _crawl(self, job_id: JobId, organisation_id: OrganisationId, stored: object) -> Crawl:
-        options = msgspec.convert(stored, CrawlOptions)
-        scope = Scope(options.scope_rules())
+    def make(self, job_id: JobId, organisation_id: OrganisationId, options: VisitOptions) -> Crawl:
+        """Return what the tasks of a job need, from its options."""
         robots_agent = options.robots_user_agent or self.settings.user_agent
         access = KnownAccess(self.robots, robots_agent)
-        judge = LinkJudge(
-            scope,
-            {} if options.ignore_robots else access,
-            query=options.query,
-            similar=options.similar_urls_once,
-        )
-        return Crawl(job_id, organisation_id, options, robots_agent, scope, judge, access)
+        spread = _spread(options, access) if isinstance(options, CrawlOptions) else None
+        return Crawl(job_id, organisation_id, options, robots_agent, access, spread)
+
+
+def _spread(options: CrawlOptions, access: KnownAccess) -> Spread:
+    scope = Scope(options.scope_rules())
+    judge = LinkJudge(
+        scope,
+        {} if options.ignore_robots else access,
+        query=options.query,
+        similar=options.similar_urls_once,
+    )
+    return Spread(options, scope, judge)

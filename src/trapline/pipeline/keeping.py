@@ -15,6 +15,7 @@ from trapline.frontier.recrawl import History, Interval, Observed, due_at, obser
 from trapline.frontier.sql import candidates
 from trapline.frontier.urls import Place
 from trapline.model import AgentId, Document, UrlId
+from trapline.pipeline.options import PageOptions
 from trapline.pipeline.steps import PageVisit
 from trapline.queue.agents import Agent
 from trapline.queue.finishing import Attempt, NewEvent, written
@@ -37,6 +38,11 @@ class _Kept:
     visit_id: int = 0
     recorded: Recorded | None = None
 
+    @property
+    def stored(self) -> Document | None:
+        """The document, if it is to be kept."""
+        return self.visit.document if self.visit.crawl.options.scrape.store else None
+
 
 @dataclass(slots=True)
 class Keeping:
@@ -52,7 +58,7 @@ class Keeping:
         batch = [kept for kept in visited if not kept.attempt.task.zero_data_retention]
         await _keep_for_an_hour(conn, visited)
         for kept in batch:
-            if kept.visit.document is not None:
+            if kept.stored is not None:
                 kept.packed = blobs.pack(kept.visit.fetched.body)
         ids = await urls.intern(conn, {place for kept in batch for place in _places(kept)})
         await self.blobs.put(conn, (kept.packed for kept in batch if kept.packed is not None))
@@ -86,9 +92,13 @@ async def _keep_for_an_hour(conn: Connection, visited: Sequence[_Kept]) -> None:
                 kept.visit.fetched.status,
                 kept.visit.fetched.content_type,
                 _content(kept.visit.document, None),
+                blobs.pack(kept.visit.fetched.body),
             )
             for kept in visited
-            if kept.attempt.task.zero_data_retention and kept.visit.document is not None
+            if kept.attempt.task.zero_data_retention
+            and kept.visit.document is not None
+            # Who waits for a scrape has its answer: nothing of it is written at all.
+            and not isinstance(kept.visit.crawl.options, PageOptions)
         ],
     )
 
@@ -130,7 +140,7 @@ def _visit(kept: _Kept, ids: dict[Place, UrlId], agent_id: AgentId | None) -> Vi
         organisation_id=organisation,
         site_id=visit.site_id,
         url_id=ids[organisation, visit.task.url],
-        crawl_type=CrawlType.PAGE if visit.before is None else CrawlType.RECRAWL,
+        crawl_type=_crawl_type(visit),
         started_at=visit.started_at,
         took_ms=visit.took_ms,
         exit_code=code,
@@ -151,6 +161,12 @@ def _visit(kept: _Kept, ids: dict[Place, UrlId], agent_id: AgentId | None) -> Vi
         ],
         file=_file(kept, ids),
     )
+
+
+def _crawl_type(visit: PageVisit) -> CrawlType:
+    if visit.crawl.spread is None:
+        return CrawlType.SCRAPE
+    return CrawlType.PAGE if visit.before is None else CrawlType.RECRAWL
 
 
 def _file(kept: _Kept, ids: dict[Place, UrlId]) -> File | None:
@@ -185,7 +201,7 @@ async def _record_pages(conn: Connection, batch: Sequence[_Kept], ids: dict[Plac
 
 def _was_seen(kept: _Kept) -> bool:
     not_modified = kept.visit.fetched.exit_code is ExitCode.NOT_MODIFIED
-    return not_modified or kept.visit.document is not None
+    return not_modified or kept.stored is not None
 
 
 def _sighting(kept: _Kept, ids: dict[Place, UrlId]) -> Sighting:
@@ -199,7 +215,7 @@ def _sighting(kept: _Kept, ids: dict[Place, UrlId]) -> Sighting:
         job_id=kept.attempt.task.job_id,
         seen_at=_ended(kept),
         status=visit.fetched.status,
-        content=None if visit.document is None else _content(visit.document, kept.packed),
+        content=None if kept.stored is None else _content(kept.stored, kept.packed),
     )
 
 
@@ -209,6 +225,7 @@ def _content(document: Document, packed: Packed | None) -> Content:
         text=document.text.replace("\x00", ""),
         markdown=document.markdown.replace("\x00", ""),
         extractor_version=EXTRACTOR_VERSION,
+        content_type=document.content_type,
         title=metadata.title and metadata.title.replace("\x00", ""),
         language=document.language,
         page_type=document.page_type,
@@ -301,10 +318,14 @@ def _ended(kept: _Kept) -> datetime:
 
 def _result(kept: _Kept) -> dict[str, object]:
     recorded, fetched = kept.recorded, kept.visit.fetched
+    kept.visit.recorded, kept.visit.visit_id = recorded, kept.visit_id or None
+    code = int(kept.attempt.code or fetched.exit_code)
+    if kept.attempt.task.zero_data_retention:
+        return {"status": fetched.status, "exit_code": code}
     return {
         "url": fetched.url,
         "status": fetched.status,
-        "exit_code": int(kept.attempt.code or fetched.exit_code),
+        "exit_code": code,
         "visit_id": kept.visit_id,
         "page_id": None if recorded is None else str(recorded.page_id),
         "version_id": None if recorded is None else recorded.version_id,

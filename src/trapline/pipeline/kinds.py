@@ -1,4 +1,4 @@
-"""The kinds of tasks that a crawl is made of."""
+"""The kinds of jobs that visit pages, and of the tasks that they are made of."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -8,6 +8,12 @@ from msgspec import Struct
 from trapline.queue.kinds import Handler, Kind, Kinds
 from trapline.queue.retries import RetryPolicy
 
+# Jobs.
+CRAWL: Final = "crawl"
+SCRAPE: Final = "scrape"
+BATCH: Final = "batch_scrape"
+
+# Tasks.
 KICKOFF: Final = "kickoff"
 SITEMAP: Final = "kickoff_sitemap"
 PAGE: Final = "single_urls"

@@ -1,23 +1,166 @@
-"""What a crawl is asked to do. Stored with its job, so that every worker reads the same."""
+"""What is asked for: of one page, of a job that visits pages, of a crawl. Stored with the job, so
+that every worker reads the same. The names are ours; the edges translate theirs. Times are seconds.
+"""
 
-from typing import Annotated, Any, Literal
+import re
+from dataclasses import replace
+from typing import Annotated, Any, Final, Literal, Self
 
 import msgspec
+import turbohtml
 from msgspec import Meta
 
 from trapline.errors import InvalidInput, VisitFailed
 from trapline.frontier.scope import Scope, ScopeRules
 from trapline.frontier.url import Query, typed_url
-from trapline.model import SiteId
+from trapline.model import ExtractOptions, Format, SiteId
 
 DEFAULT_LIMIT = 10_000
+DEFAULT_TIMEOUT: Final = 60.0
+_STORED: Final = frozenset({Format.MARKDOWN, Format.LINKS})
+_CANONICAL: Final = ExtractOptions(formats=_STORED)
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+
+Seconds = Annotated[float, Meta(ge=0)]
 
 
-class CrawlOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`url` is canonical. The names are ours; the edges translate theirs."""
+class AttributeSelector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An attribute to be read from all elements that a CSS selector finds."""
+
+    selector: Annotated[str, Meta(min_length=1)]
+    attribute: Annotated[str, Meta(min_length=1)]
+
+
+class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How one page is fetched, and what its caller wants of it.
+
+    What is stored of a page does not depend on this: else every other wish would be a change.
+    """
+
+    # What to answer with.
+    formats: frozenset[Format] = frozenset({Format.MARKDOWN})
+    only_main_content: bool = True
+    include_tags: tuple[str, ...] = ()
+    exclude_tags: tuple[str, ...] = ()
+    remove_base64_images: bool = True
+    attributes: tuple[AttributeSelector, ...] = ()
+    # Compare with the version before.
+    track_changes: bool = False
+    # Also hand over the bytes as they came.
+    with_body: bool = False
+    # Files that are not HTML: read at all, and how many of their pages.
+    read_files: bool = True
+    max_pages: Annotated[int, Meta(ge=1, le=10_000)] | None = None
+
+    # How to fetch.
+    headers: dict[str, str] = {}
+    timeout: Annotated[float, Meta(gt=0, le=3600)] | None = None
+    mobile: bool = False
+    languages: tuple[Annotated[str, Meta(pattern=r"^[A-Za-z0-9*-]{1,35}$")], ...] = ()
+    country: Annotated[str, Meta(pattern=r"^[A-Za-z]{2}$")] | None = None
+    proxy: str | None = None
+    verify_tls: bool = True
+
+    # Whether an older answer will do, and what is kept of this one.
+    max_age: Seconds | None = None
+    # Only an older answer will do, and it must be at least so old.
+    min_age: Seconds | None = None
+    only_cached: bool = False
+    store: bool = True
+    zero_data_retention: bool = False
+
+    @property
+    def extraction(self) -> ExtractOptions:
+        """What the caller wants of the extractor."""
+        return ExtractOptions(
+            formats=self.formats,
+            only_main_content=self.only_main_content,
+            include_tags=self.include_tags,
+            exclude_tags=self.exclude_tags,
+            remove_base64_images=self.remove_base64_images,
+            max_pages=self.max_pages,
+        )
+
+    @property
+    def stored_extraction(self) -> ExtractOptions:
+        """What is stored of the page; with what the caller wants, where one reading gives both."""
+        return replace(_CANONICAL, formats=self.formats | _STORED if self.canonical else _STORED)
+
+    @property
+    def canonical(self) -> bool:
+        """Whether the caller wants the content as it is stored, in whatever format."""
+        return replace(self.extraction, formats=_STORED) == _CANONICAL
+
+    @property
+    def as_stored(self) -> bool:
+        """Whether a stored version alone answers this, without the bytes that it came from."""
+        more = self.attributes or self.with_body or not self.read_files
+        return self.canonical and self.formats <= _STORED and not more
+
+    @property
+    def accept_language(self) -> str | None:
+        """The header's value: the first language is liked best."""
+        parts = [f"{language};q={1 - n / 10:.1f}" for n, language in enumerate(self.languages[:9])]
+        return ",".join(parts) or None
+
+    def check(self) -> None:
+        """Refuse what the types cannot: bad selectors, headers that are more than one line."""
+        page = turbohtml.parse("<p>")
+        selectors = (*self.include_tags, *self.exclude_tags, *(a.selector for a in self.attributes))
+        for selector in selectors:
+            try:
+                page.select(selector)
+            except turbohtml.SelectorSyntaxError as error:
+                raise InvalidInput(f"{selector!r} is not a CSS selector: {error}") from None
+        for name, value in self.headers.items():
+            if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+                raise InvalidInput(f"{name!r} is not a header that can be sent.")
+
+
+class VisitOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all jobs that visit pages may be asked: a scrape, a batch of them, a crawl."""
+
+    site_id: SiteId | None = None
+    ignore_robots: bool = False
+    robots_user_agent: str | None = None
+    delay: Annotated[float, Meta(ge=0, le=60)] | None = None
+    max_concurrency: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    # Ask for every page again, whether or not the server says that it changed.
+    force: bool = False
+    scrape: ScrapeOptions = ScrapeOptions()
+
+    @classmethod
+    def parse(cls, **values: Any) -> Self:
+        """Check what a person or a program asks for; InvalidInput says what is wrong."""
+        given = {name: value for name, value in values.items() if value is not None}
+        try:
+            if "url" in cls.__struct_fields__:
+                given["url"] = typed_url(given.get("url", ""))
+            options = msgspec.convert(given, cls)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(str(error)) from None
+        except VisitFailed as error:
+            raise InvalidInput(error.message) from None
+        options.check()
+        return options
+
+    def check(self) -> None:
+        """Refuse what the types cannot."""
+        self.scrape.check()
+
+
+class PageOptions(VisitOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A scrape: one page. `url` is canonical."""
 
     url: str
-    site_id: SiteId | None = None
+
+
+class CrawlOptions(VisitOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A crawl: all that links and sitemaps lead to, within its scope. `url` is canonical."""
+
+    url: str
     limit: Annotated[int, Meta(ge=1, le=10**9)] = DEFAULT_LIMIT
     max_depth: Annotated[int, Meta(ge=0)] | None = None
     include: tuple[str, ...] = ()
@@ -31,30 +174,10 @@ class CrawlOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     sitemap: Literal["include", "skip", "only"] = "include"
     follow_nofollow: bool = True
     follow_hidden: bool = True
-    ignore_robots: bool = False
-    robots_user_agent: str | None = None
-    delay: Annotated[float, Meta(ge=0, le=60)] | None = None
-    max_concurrency: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    # Ask for every page again, whether or not the server says that it changed.
-    force: bool = False
-    headers: dict[str, str] = {}
-    proxy: str | None = None
-    verify_tls: bool = True
-    mobile: bool = False
-    language: str | None = None
 
-    @classmethod
-    def parse(cls, **values: Any) -> "CrawlOptions":
-        """Check what a person or a program asks for; InvalidInput says what is wrong."""
-        given = {name: value for name, value in values.items() if value is not None}
-        try:
-            options = msgspec.convert(given | {"url": typed_url(given.get("url", ""))}, cls)
-        except msgspec.ValidationError as error:
-            raise InvalidInput(str(error)) from None
-        except VisitFailed as error:
-            raise InvalidInput(error.message) from None
-        Scope(options.scope_rules())
-        return options
+    def check(self) -> None:
+        super().check()
+        Scope(self.scope_rules())
 
     def scope_rules(self) -> ScopeRules:
         return ScopeRules(

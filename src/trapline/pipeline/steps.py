@@ -4,16 +4,14 @@ Nothing here writes to the database. What a handler returns goes into the finish
 where `keeping.keep` stores it together with the end of its task.
 """
 
-import asyncio
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from trapline.db.pool import Database
-from trapline.errors import OUTCOMES, Category, ExitCode, VisitFailed
-from trapline.extract import extract
+from trapline.errors import OUTCOMES, Category, ExitCode, TraplineError, VisitFailed
 from trapline.fetch import Fetcher
 from trapline.frontier import canonical
 from trapline.frontier.judge import Judgement
@@ -34,14 +32,16 @@ from trapline.model import (
     Conditional,
     Document,
     Fetched,
+    FetchLimits,
     FetchRequest,
     Link,
     SiteId,
     Verdict,
 )
-from trapline.pipeline.crawls import Crawl, Crawls
+from trapline.pipeline import documents
+from trapline.pipeline.crawls import Crawl, Crawls, Spread
 from trapline.pipeline.kinds import PAGE, SITEMAP, Kickoff, PageTask, SitemapTask
-from trapline.pipeline.robots import RobotsFiles, refusal
+from trapline.pipeline.robots import OriginRobots, RobotsFiles, refusal
 from trapline.pipeline.sql import known
 from trapline.pipeline.sql.known import KnownPageRow
 from trapline.pipeline.submit import host_gate
@@ -50,8 +50,8 @@ from trapline.queue.finishing import Finished
 from trapline.queue.gates import GateChange
 from trapline.queue.tasks import NewTask, Source, Task, Unique
 from trapline.settings import Settings
+from trapline.store.pages import Recorded
 
-_HTML: Final = ("text/html", "application/xhtml+xml")
 _MOST_HOSTS: Final = 10_000
 
 
@@ -67,7 +67,11 @@ class PageVisit:
     took_ms: int
     before: KnownPageRow | None = None
     document: Document | None = None
+    """As it is stored, whatever the caller wants."""
     discovered: list[str] = field(default_factory=list)
+    # Set once it is stored.
+    visit_id: int | None = None
+    recorded: Recorded | None = None
 
 
 @dataclass(slots=True)
@@ -80,6 +84,7 @@ class Steps:
     robots: RobotsFiles = field(init=False)
     crawls: Crawls = field(init=False)
     _paces: dict[str, HostPace] = field(default_factory=dict)
+    _floors: dict[str, OriginRobots] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.robots = RobotsFiles(self.database, self.fetcher)
@@ -89,16 +94,14 @@ class Steps:
         """Read robots.txt, then queue the start page and the sitemaps."""
         payload: Kickoff = task.payload
         crawl = await self.crawls.of(task.job_id)
-        options = crawl.options
-        origin = _origin(payload.url)
+        options = _spread_of(crawl).options
+        origin = origin_of(payload.url)
         sitemaps: list[NewTask] = []
-        found = None if options.ignore_robots else await self.robots.of(origin)
-        if found is not None:
-            await self._keep_floor(crawl, payload.url)
+        found = None if options.ignore_robots else await self.robots_of(crawl, origin)
         if options.sitemap != "skip":
             named = found.robots.sitemaps if found is not None else []
             sitemaps = list(_sitemap_tasks(crawl, payload.url, named))
-        pages = [] if options.sitemap == "only" else [self._seed(crawl)]
+        pages = [] if options.sitemap == "only" else [_seed(crawl, payload.url)]
         return Finished({"sitemaps": len(sitemaps)}, children=[*pages, *sitemaps])
 
     async def sitemap(self, task: Task) -> Finished:
@@ -106,7 +109,7 @@ class Steps:
         payload: SitemapTask = task.payload
         crawl = await self.crawls.of(task.job_id)
         fetched = await self.fetcher.fetch(
-            self._request(crawl, payload.url, self._approve(crawl, task, scoped=False))
+            self._request(crawl, payload.url, self._approve(crawl, task, scoped=False), task)
         )
         if fetched.exit_code is not ExitCode.CONTENT:
             if payload.guessed or OUTCOMES[fetched.exit_code].category is Category.GONE:
@@ -119,13 +122,16 @@ class Steps:
         return Finished(result, children=children)
 
     async def page(self, task: Task) -> Finished:
+        """Visit a page of a job."""
+        return await self.visit(await self.crawls.of(task.job_id), task)
+
+    async def visit(self, crawl: Crawl, task: Task) -> Finished:
         """Visit a page: decide, fetch, extract, and judge its links."""
         payload: PageTask = task.payload
-        crawl = await self.crawls.of(task.job_id)
-        site_id = await self.crawls.site_of(crawl, _origin(payload.url))
+        site_id = await self.crawls.site_of(crawl, origin_of(payload.url))
         before = None
         if not task.zero_data_retention:
-            before = await self._known(crawl, site_id, payload.url)
+            before = await self.known(crawl, site_id, payload.url)
         started, clock = datetime.now(UTC), time.perf_counter()
         fetched = await self._fetch(crawl, task, before)
         took_ms = round((time.perf_counter() - clock) * 1000)
@@ -134,13 +140,14 @@ class Steps:
         children: list[NewTask] = []
         if fetched.exit_code is ExitCode.CONTENT:
             try:
-                visit.document = await _extract(fetched)
+                visit.document = await _document(crawl, fetched)
             except VisitFailed as failed:
                 error = failed
             else:
-                children = self._spread(crawl, visit, visit.document.links)
+                links = () if visit.document is None else visit.document.links
+                children = self._spread(crawl, visit, links)
         elif fetched.exit_code is ExitCode.NOT_MODIFIED:
-            children = self._spread(crawl, visit, await self._links_before(before))
+            children = self._spread(crawl, visit, await self._links_before(crawl, before))
         elif OUTCOMES[fetched.exit_code].category is not Category.CONTENTFUL:
             error = VisitFailed(
                 fetched.exit_code, _detail(fetched), retry_after=fetched.retry_after
@@ -151,7 +158,18 @@ class Steps:
 
     # Decide
 
-    async def _known(self, crawl: Crawl, site_id: SiteId, url: str) -> KnownPageRow | None:
+    async def robots_of(self, crawl: Crawl, origin: str) -> OriginRobots:
+        """Return the robots.txt of an origin; its Crawl-delay is the floor of the host's gate."""
+        found = await self.robots.of(origin)
+        delay = found.access(crawl.robots_agent).crawl_delay
+        if delay and self._floors.get(origin) is not found:
+            self._floors[origin] = found
+            gate = host_gate(crawl.options, origin + "/")
+            async with self.database.system_tx() as conn:
+                await gates.set_gate(conn, gate.name, floor=timedelta(seconds=delay), bound=1)
+        return found
+
+    async def known(self, crawl: Crawl, site_id: SiteId, url: str) -> KnownPageRow | None:
         async with self.database.system_tx() as conn:
             return await known.known_page(
                 conn,
@@ -164,43 +182,48 @@ class Steps:
         """Make the hook that fetch asks before every request: for hops scope and duplicates, robots."""
 
         async def approve(url: str) -> Verdict:
-            if scoped and url != task.payload.url:
-                verdict = await self._approve_hop(crawl, task, url)
+            if scoped and crawl.spread is not None and url != task.payload.url:
+                verdict = await self._approve_hop(crawl.spread, task, url)
                 if verdict.refusal is not None:
                     return verdict
             if crawl.options.ignore_robots:
                 return Verdict(robots_approved=False)
-            found = await self.robots.of(_origin(url))
+            found = await self.robots_of(crawl, origin_of(url))
             return refusal(found, found.access(crawl.robots_agent), url)
 
         return approve
 
-    async def _approve_hop(self, crawl: Crawl, task: Task, url: str) -> Verdict:
+    async def _approve_hop(self, spread: Spread, task: Task, url: str) -> Verdict:
         """Let a redirect lead to pages of the job alone, and to none that another task has."""
-        place = crawl.scope.verdict(url)
+        place = spread.scope.verdict(url)
         if place not in (Scoped.IN_SCOPE, Scoped.TOO_DEEP):
             return Verdict(ExitCode.OUT_OF_SCOPE, place.sentence)
         async with self.database.system_tx() as conn:
-            taken = await tasks.take_key(conn, task, Unique(crawl.key(url)))
+            taken = await tasks.take_key(conn, task, Unique(spread.key(url)))
         return APPROVED if taken else Verdict(ExitCode.DUPLICATE_REDIRECT)
 
     # Fetch
 
     async def _fetch(self, crawl: Crawl, task: Task, before: KnownPageRow | None) -> Fetched:
         conditional = None
-        if before is not None and before.version_id is not None and not crawl.options.force:
+        if before is not None and before.version_id is not None and _may_confirm(crawl):
             conditional = Conditional(
                 url=task.payload.url, etag=before.last_etag, last_modified=before.last_modified
             )
         approve = self._approve(crawl, task)
         return await self.fetcher.fetch(
-            self._request(crawl, task.payload.url, approve, conditional)
+            self._request(crawl, task.payload.url, approve, task, conditional)
         )
 
     def _request(
-        self, crawl: Crawl, url: str, approve: Approve, conditional: Conditional | None = None
+        self,
+        crawl: Crawl,
+        url: str,
+        approve: Approve,
+        task: Task,
+        conditional: Conditional | None = None,
     ) -> FetchRequest:
-        options = crawl.options
+        options = crawl.options.scrape
         return FetchRequest(
             url=url,
             approve=approve,
@@ -208,35 +231,42 @@ class Steps:
             conditional=conditional,
             cookies=crawl.cookies,
             mobile=options.mobile,
-            language=options.language,
+            language=options.accept_language,
             proxy=options.proxy,
             verify_tls=options.verify_tls,
+            limits=self._limits(options.timeout, task.deadline),
         )
+
+    def _limits(self, timeout: float | None, deadline: datetime | None) -> FetchLimits | None:
+        """Return how long a fetch may take, where its caller has less time than the settings."""
+        times = [] if timeout is None else [timeout]
+        if deadline is not None:
+            times.append(max((deadline - datetime.now(UTC)).total_seconds(), 0.001))
+        usual = self.fetcher.limits
+        return replace(usual, total=min(usual.total, *times)) if times else None
 
     # Spread
 
-    def _seed(self, crawl: Crawl) -> NewTask:
-        url = crawl.options.url
-        return _page_task(crawl, PageTask(url=url), crawl.key(url), SEED_PRIORITY, Source.SUBMITTED)
-
-    async def _links_before(self, before: KnownPageRow | None) -> Sequence[Link]:
+    async def _links_before(self, crawl: Crawl, before: KnownPageRow | None) -> Sequence[Link]:
         """Return the links of a page that has not changed, from the version that is kept."""
-        if before is None or before.version_id is None:
+        if crawl.spread is None or before is None or before.version_id is None:
             return ()
         async with self.database.system_tx() as conn:
             urls = await known.links_of(conn, version_id=before.version_id)
         return [Link(url) for url in urls or ()]
 
     def _spread(self, crawl: Crawl, visit: PageVisit, links: Sequence[Link]) -> list[NewTask]:
+        if crawl.spread is None:
+            return []
         depth, now = visit.task.depth + 1, datetime.now(UTC)
-        page = visit.fetched.url
+        page, scope, judge = visit.fetched.url, crawl.spread.scope, crawl.spread.judge
         children = []
         for link in links:
             nofollow = "nofollow" in link.rel
-            shown = crawl.scope.link_verdict(nofollow=nofollow, hidden=link.hidden)
+            shown = scope.link_verdict(nofollow=nofollow, hidden=link.hidden)
             if shown is not Scoped.IN_SCOPE:
                 continue
-            judged = crawl.judge.judge(link.url, page, depth, now)
+            judged = judge.judge(link.url, page, depth, now)
             if judged is None or judged.refusal is not None:
                 continue
             visit.discovered.append(judged.url)
@@ -246,15 +276,6 @@ class Steps:
         return children
 
     # Politeness
-
-    async def _keep_floor(self, crawl: Crawl, url: str) -> None:
-        """Make robots' Crawl-delay the floor of the host's gate, which no job goes below."""
-        found = await self.robots.of(_origin(url))
-        delay = found.access(crawl.robots_agent).crawl_delay
-        if delay:
-            gate = host_gate(crawl.options, url)
-            async with self.database.system_tx() as conn:
-                await gates.set_gate(conn, gate.name, floor=timedelta(seconds=delay), bound=1)
 
     def _pace(self, crawl: Crawl, url: str, fetched: Fetched) -> GateChange | None:
         """Return what the visit taught of the host: its next gap, and how long to leave it alone."""
@@ -273,6 +294,22 @@ class Steps:
         self._paces[host] = pace
         gap = gate_of(pace, PaceRules(max_in_flight=crawl.options.max_concurrency)).gap
         return GateChange(timedelta(seconds=gap), pace.pressure, pace.quiet_until)
+
+
+def _spread_of(crawl: Crawl) -> Spread:
+    if crawl.spread is None:
+        raise TraplineError("Only a crawl is kicked off and reads sitemaps.")
+    return crawl.spread
+
+
+def _may_confirm(crawl: Crawl) -> bool:
+    """Whether a 304 will do: not for who wants what only the bytes have."""
+    options = crawl.options
+    return not options.force and (crawl.spread is not None or options.scrape.as_stored)
+
+
+def _seed(crawl: Crawl, url: str) -> NewTask:
+    return _page_task(crawl, PageTask(url=url), crawl.key(url), SEED_PRIORITY, Source.SUBMITTED)
 
 
 def _page_task(crawl: Crawl, page: PageTask, key: str, priority: int, source: Source) -> NewTask:
@@ -316,7 +353,7 @@ def _from_sitemap(
 
 
 def _judged(crawl: Crawl, url: str, base: str, now: datetime) -> Judgement | None:
-    judged = crawl.judge.judge(url, base, 1, now)
+    judged = _spread_of(crawl).judge.judge(url, base, 1, now)
     return None if judged is None or judged.refusal is not None else judged
 
 
@@ -331,12 +368,12 @@ def _nested(crawl: Crawl, sitemap: SitemapTask, entry: SitemapEntry) -> NewTask:
     )
 
 
-async def _extract(fetched: Fetched) -> Document:
-    """Extract HTML here and now; other files go through a library that may take its time."""
-    content_type = fetched.content_type or fetched.media_type
-    if fetched.media_type in _HTML:
-        return extract(fetched.body, content_type, fetched.url)
-    return await asyncio.to_thread(extract, fetched.body, content_type, fetched.url)
+async def _document(crawl: Crawl, fetched: Fetched) -> Document | None:
+    """Read a page as it is stored, whatever the caller wants of it."""
+    options = crawl.options.scrape
+    if not options.read_files and not documents.is_html(fetched):
+        return None
+    return await documents.read(fetched, options.stored_extraction)
 
 
 def _detail(fetched: Fetched) -> str | None:
@@ -345,6 +382,6 @@ def _detail(fetched: Fetched) -> str | None:
     return None if fetched.message == sentence else fetched.message
 
 
-def _origin(url: str) -> str:
+def origin_of(url: str) -> str:
     parts = split_url(url)
     return f"{parts.scheme}://{parts.host}"

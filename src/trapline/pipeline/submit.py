@@ -1,6 +1,6 @@
 """What a user asks for becomes a job and its first task, in one transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -10,14 +10,13 @@ import msgspec
 from trapline.db.connection import Connection
 from trapline.frontier.url import split_url
 from trapline.model import JobId, MemberId, OrganisationId
-from trapline.pipeline.kinds import KICKOFF, Kickoff, crawl_kinds
-from trapline.pipeline.options import CrawlOptions
+from trapline.pipeline.kinds import BATCH, CRAWL, KICKOFF, PAGE, Kickoff, PageTask, crawl_kinds
+from trapline.pipeline.options import CrawlOptions, VisitOptions
 from trapline.queue import jobs
 from trapline.queue.gates import Gate
 from trapline.queue.jobs import NewJob
 from trapline.queue.tasks import NewTask
 
-CRAWL = "crawl"
 DEFAULT_IN_FLIGHT = 2
 
 
@@ -41,6 +40,7 @@ async def crawl(  # noqa: PLR0913 (what is asked, by whom, how urgently)
         limit=options.limit,
         max_active=options.max_concurrency,
         options=msgspec.to_builtins(options),
+        zero_data_retention=options.scrape.zero_data_retention,
         ttl=ttl,
     )
     first = NewTask(
@@ -50,7 +50,46 @@ async def crawl(  # noqa: PLR0913 (what is asked, by whom, how urgently)
     return job.id
 
 
-def host_gate(options: CrawlOptions, url: str) -> Gate:
+async def batch(  # noqa: PLR0913 (who asks, for what, and how)
+    conn: Connection,
+    organisation_id: OrganisationId,
+    urls: Sequence[str],
+    options: VisitOptions,
+    *,
+    member_id: MemberId | None = None,
+    priority: int = 0,
+    metadata: Mapping[str, Any] = MappingProxyType({}),
+    ttl: timedelta = timedelta(hours=24),
+) -> JobId:
+    """Start a batch: these pages, given in canonical form, and no links of theirs."""
+    job = NewJob(
+        BATCH,
+        organisation_id,
+        member_id=member_id,
+        priority=priority,
+        metadata=metadata,
+        max_active=options.max_concurrency,
+        options=msgspec.to_builtins(options),
+        zero_data_retention=options.scrape.zero_data_retention,
+        ttl=ttl,
+    )
+    await jobs.submit(conn, crawl_kinds(), job, pages(urls, options), now=datetime.now(UTC))
+    return job.id
+
+
+async def append(
+    conn: Connection, job_id: JobId, urls: Sequence[str], options: VisitOptions
+) -> None:
+    """Add pages to a batch; one that has ended begins its next round."""
+    await jobs.append(conn, crawl_kinds(), job_id, pages(urls, options), now=datetime.now(UTC))
+
+
+def pages(urls: Sequence[str], options: VisitOptions) -> list[NewTask]:
+    """Return the tasks that visit these pages."""
+    return [NewTask(PAGE, PageTask(url=url), gate=host_gate(options, url)) for url in urls]
+
+
+def host_gate(options: VisitOptions, url: str) -> Gate:
     """Return the gate that tasks for this URL stand at, with what this crawl wishes there."""
     delay = None if options.delay is None else timedelta(seconds=options.delay)
     return Gate(

@@ -35,6 +35,7 @@ class Agent:
     uuid: UUID = field(default_factory=uuid4)
     id: AgentId = field(default=cast("AgentId", 0))
     _conn: "OwnConnection | None" = None
+    _registered: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def register(self) -> None:
         """Show this agent to others, however often the server goes away meanwhile."""
@@ -44,6 +45,10 @@ class Agent:
             except LOST as error:
                 log.warning("the agent cannot register yet", error=str(error))
                 await asyncio.sleep(_PAUSE)
+
+    async def registered(self) -> None:
+        """Wait until this agent has an id under which it can hold leases."""
+        await self._registered.wait()
 
     async def _register(self) -> None:
         """Take the lock first, so that nobody ever sees this agent without it."""
@@ -61,6 +66,7 @@ class Agent:
             capacity=self.capacity,
             kinds=list(self.kinds),
         )
+        self._registered.set()
         log.info("agent started", agent=self.id, name=self.name)
 
     async def _lock(self, conn: OwnConnection) -> None:

@@ -14,6 +14,7 @@ import msgspec
 
 from trapline.db.connection import Connection, OwnConnection
 from trapline.model import JobId, OrganisationId, TaskId
+from trapline.store.blobs import Packed
 from trapline.store.pages import Content
 from trapline.store.sql import fleeting as queries
 from trapline.store.sql.fleeting import FleetingOfJobRow
@@ -22,7 +23,7 @@ KEEP: Final = timedelta(hours=1)
 SLICE: Final = timedelta(minutes=15)
 _AHEAD: Final = timedelta(hours=3)
 # The planner is to keep no samples of these; a new slice does not take that over by itself.
-_CONTENT: Final = ("url", "title", "text", "markdown", "metadata", "links")
+_CONTENT: Final = ("url", "title", "text", "markdown", "metadata", "links", "body")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Fleeting:
     status: int | None
     content_type: str | None
     content: Content
+    body: Packed
 
 
 async def put(conn: Connection, rows: Sequence[Fleeting]) -> None:
@@ -58,6 +60,8 @@ async def put(conn: Connection, rows: Sequence[Fleeting]) -> None:
         metadatas=[_json(content.metadata or {}) for content in contents],
         linkss=[_json(content.links) for content in contents],
         warnings=[content.warning for content in contents],
+        bodies=[row.body.data for row in rows],
+        compresseds=[row.body.compressed for row in rows],
     )
 
 

@@ -22,6 +22,7 @@ class Content:
     text: str
     markdown: str
     extractor_version: int
+    content_type: str | None = None
     title: str | None = None
     language: str | None = None
     page_type: str | None = None
@@ -140,6 +141,7 @@ async def _add_versions(
         content_hashes=[digest for _, _, digest in once.values()],
         extractor_versions=[c.extractor_version for c in contents],
         statuses=[s.status for s, _, _ in once.values()],
+        content_types=[c.content_type for c in contents],
         titles=[c.title for c in contents],
         languages=[c.language for c in contents],
         page_types=[c.page_type for c in contents],

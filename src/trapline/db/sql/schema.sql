@@ -7,6 +7,8 @@ CREATE SCHEMA auth;
 
 CREATE SCHEMA frontier;
 
+CREATE SCHEMA knowledge;
+
 CREATE SCHEMA queue;
 
 CREATE SCHEMA store;
@@ -460,9 +462,12 @@ CREATE FUNCTION queue.judge_stalls(p_endings queue.ending[], p_most_stalls integ
     AS $$
     SELECT array_agg(ROW(
         e.task_id,
-        CASE WHEN e.verdict = 5 AND e.stalls >= p_most_stalls THEN 1 ELSE e.verdict END,
+        CASE WHEN e.verdict = 5 AND (e.stalls >= p_most_stalls OR e.slots & 8 > 0) THEN 1
+            ELSE e.verdict END,
         e.code, e.result,
-        CASE WHEN e.verdict = 5 AND e.stalls >= p_most_stalls
+        CASE WHEN e.verdict = 5 AND e.slots & 8 > 0
+            THEN 'The process that asked for this and ran it has died.'
+            WHEN e.verdict = 5 AND e.stalls >= p_most_stalls
             THEN format('The workers that held this task died or lost it %s times.', e.stalls + 1)
             ELSE e.error END,
         e.run_at, e.lane_id, e.job_id, e.organisation_id, e.gate_id, e.priority, e.attempts,
@@ -558,7 +563,7 @@ BEGIN
     IF pause > interval '0' THEN room := least(room, 1); END IF;
     IF most IS NOT NULL THEN
         slots := slots | 1;
-        room := least(room, most - gate.in_flight);
+        room := least(room, most - gate.in_flight - (gate.kept_until > at)::integer);
         IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'gate', later); RETURN; END IF;
     END IF;
 
@@ -577,7 +582,7 @@ BEGIN
     IF organisation_most IS NOT NULL THEN
         INSERT INTO queue.quota (organisation_id) VALUES (lane.organisation_id)
         ON CONFLICT DO NOTHING;
-        SELECT q.active INTO organisation_active FROM queue.quota q
+        SELECT q.active + (q.kept_until > at)::integer INTO organisation_active FROM queue.quota q
         WHERE q.organisation_id = lane.organisation_id FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
         slots := slots | 4;
@@ -991,6 +996,58 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION queue.take_place(p_organisation uuid, p_gate queue.new_gate, p_latest timestamp with time zone, OUT gate_id bigint, OUT slots smallint, OUT begin_at timestamp with time zone, OUT blocked_by text) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    at timestamptz := clock_timestamp();
+    kept timestamptz := at + interval '300 milliseconds';
+    gate queue.gate;
+    pause interval;
+    most integer;
+BEGIN
+    slots := 8;
+    SELECT o.max_concurrency INTO most FROM tenancy.organisation o WHERE o.id = p_organisation;
+    IF most IS NOT NULL THEN
+        INSERT INTO queue.quota (organisation_id) VALUES (p_organisation) ON CONFLICT DO NOTHING;
+        UPDATE queue.quota q SET active = q.active + 1
+        WHERE q.organisation_id = p_organisation AND q.active < most;
+        IF NOT FOUND THEN
+            UPDATE queue.quota q SET kept_until = kept WHERE q.organisation_id = p_organisation;
+            blocked_by := 'organisation';
+            RETURN;
+        END IF;
+        slots := slots | 4;
+    END IF;
+
+    PERFORM queue.open_gates(ARRAY[p_gate]);
+    SELECT * INTO gate FROM queue.gate g WHERE g.name = p_gate.name FOR NO KEY UPDATE;
+    pause := greatest(gate.floor, coalesce(p_gate.lane_gap, gate.gap));
+    most := coalesce(p_gate.lane_bound, gate.bound);
+    begin_at := greatest(at, gate.ready_at);
+    IF begin_at > p_latest THEN
+        blocked_by := 'gap';
+    ELSIF gate.in_flight >= most THEN
+        blocked_by := 'gate';
+        UPDATE queue.gate g SET kept_until = kept WHERE g.id = gate.id;
+    END IF;
+    IF blocked_by IS NOT NULL THEN
+        IF slots & 4 > 0 THEN
+            UPDATE queue.quota q SET active = q.active - 1 WHERE q.organisation_id = p_organisation;
+        END IF;
+        RETURN;
+    END IF;
+    gate_id := gate.id;
+    IF most IS NOT NULL THEN slots := slots | 1; END IF;
+    UPDATE queue.gate g
+    SET in_flight = g.in_flight + (most IS NOT NULL)::integer,
+        ready_at = CASE WHEN pause > interval '0' THEN begin_at + pause ELSE g.ready_at END
+    WHERE g.id = gate.id;
+END
+$$;
+
 CREATE FUNCTION queue.tell(p_job uuid, p_type text, p_data jsonb) RETURNS void
     LANGUAGE sql
     AS $$
@@ -1043,6 +1100,38 @@ CREATE FUNCTION queue.wake_lanes(p_lanes bigint[]) RETURNS void
     SET enable_bitmapscan TO 'off'
     AS $$
     UPDATE queue.lane SET awake = true WHERE id = ANY (p_lanes) AND NOT awake
+$$;
+
+CREATE FUNCTION queue.write_direct(p_organisation uuid, p_task queue.new_task, p_gate_id bigint, p_slots smallint, p_agent bigint, p_lease_time interval, OUT task_id bigint, OUT lane_id bigint, OUT lease_id bigint) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+BEGIN
+    -- Not awake: there is nothing in it for others.
+    INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, awake)
+    VALUES (p_organisation, p_task.job_id, p_gate_id, p_task.priority, false)
+    RETURNING id INTO lane_id;
+    INSERT INTO queue.task (
+        organisation_id, job_id, lane_id, gate_id, kind, payload, priority, max_attempts, timeout,
+        deadline, counted, source, trace_id)
+    VALUES (
+        p_organisation, p_task.job_id, write_direct.lane_id, p_gate_id, p_task.kind,
+        p_task.payload::jsonb, p_task.priority, p_task.max_attempts, p_task.timeout,
+        p_task.deadline, p_task.counted, p_task.source, p_task.trace_id)
+    RETURNING id INTO task_id;
+    INSERT INTO queue.lease (agent_id, expires_at)
+    VALUES (p_agent, clock_timestamp() + p_lease_time) RETURNING id INTO lease_id;
+    INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
+    VALUES (write_direct.lease_id, write_direct.task_id, write_direct.lane_id, p_task.priority, 0, 0,
+        p_slots);
+    UPDATE queue.job j
+    SET total = 1, remaining = 1, reserved = p_task.counted::integer, status = 'running',
+        started_at = now(), last_event = 1
+    WHERE j.id = p_task.job_id;
+    PERFORM queue.tell(p_task.job_id, 'job.started', jsonb_build_object('kind', j.kind))
+    FROM queue.job j WHERE j.id = p_task.job_id;
+END
 $$;
 
 CREATE FUNCTION queue.write_tasks(p_tasks queue.new_task[], p_ids bigint[], p_over boolean[]) RETURNS void
@@ -1384,6 +1473,135 @@ CREATE VIEW frontier.url_text WITH (security_invoker='true') AS
    FROM (frontier.url u
      JOIN frontier.host h ON ((h.id = u.host_id)));
 
+CREATE TABLE knowledge.application (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    rescrape_every interval,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT application_name_check CHECK (((name <> ''::text) AND (length(name) <= 300))),
+    CONSTRAINT application_rescrape_every_check CHECK ((rescrape_every >= '00:01:00'::interval))
+);
+
+ALTER TABLE ONLY knowledge.application FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE knowledge.chunk (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    source_id uuid NOT NULL,
+    entry_id bigint NOT NULL,
+    ordinal integer NOT NULL,
+    starts_at integer NOT NULL,
+    ends_at integer NOT NULL,
+    headings text[] NOT NULL,
+    words text NOT NULL,
+    tokens integer NOT NULL,
+    hash bytea NOT NULL,
+    CONSTRAINT chunk_hash_check CHECK ((length(hash) = 32))
+);
+
+ALTER TABLE ONLY knowledge.chunk FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.chunk ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME knowledge.chunk_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE knowledge.entry (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    source_id uuid NOT NULL,
+    generation integer NOT NULL,
+    uri text NOT NULL,
+    path text DEFAULT ''::text NOT NULL,
+    title text,
+    language text DEFAULT 'xx'::text NOT NULL,
+    content_type text,
+    page_id uuid,
+    version_id bigint,
+    content_hash bytea NOT NULL,
+    markdown text,
+    dated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT entry_content_hash_check CHECK ((length(content_hash) = 32))
+);
+
+ALTER TABLE ONLY knowledge.entry FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.entry ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME knowledge.entry_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE knowledge.posting (
+    organisation_id uuid NOT NULL,
+    segment_id bigint NOT NULL,
+    term text NOT NULL COLLATE pg_catalog."C",
+    part integer NOT NULL,
+    texts integer NOT NULL,
+    most smallint NOT NULL,
+    shortest smallint NOT NULL,
+    starts bytea,
+    postings bytea NOT NULL
+);
+ALTER TABLE ONLY knowledge.posting ALTER COLUMN postings SET STORAGE MAIN;
+
+ALTER TABLE ONLY knowledge.posting FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE knowledge.segment (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    language text NOT NULL,
+    analysis_version smallint NOT NULL,
+    texts integer NOT NULL,
+    length bigint NOT NULL,
+    chunk_ids bytea NOT NULL
+);
+
+ALTER TABLE ONLY knowledge.segment FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.segment ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME knowledge.segment_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE knowledge.source (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    application_id uuid,
+    kind text NOT NULL,
+    name text NOT NULL,
+    uri text NOT NULL,
+    site_id uuid,
+    status text DEFAULT 'pending'::text NOT NULL,
+    error text,
+    config jsonb DEFAULT '{}'::jsonb NOT NULL,
+    generation integer DEFAULT 0 NOT NULL,
+    rescrape_every interval,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT source_kind_check CHECK ((kind = ANY (ARRAY['file'::text, 'url'::text, 'site'::text]))),
+    CONSTRAINT source_name_check CHECK (((name <> ''::text) AND (length(name) <= 300))),
+    CONSTRAINT source_rescrape_every_check CHECK ((rescrape_every >= '00:01:00'::interval)),
+    CONSTRAINT source_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
+);
+
+ALTER TABLE ONLY knowledge.source FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE queue.agent (
     id bigint NOT NULL,
     uuid uuid NOT NULL,
@@ -1493,6 +1711,7 @@ CREATE TABLE queue.gate (
     ready_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
     in_flight integer DEFAULT 0 NOT NULL,
     pressure smallint DEFAULT 0 NOT NULL,
+    kept_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT gate_bound_check CHECK ((bound > 0)),
     CONSTRAINT gate_floor_check CHECK ((floor >= '00:00:00'::interval)),
@@ -1693,7 +1912,8 @@ ALTER TABLE ONLY queue.overflow FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE queue.quota (
     organisation_id uuid NOT NULL,
-    active integer DEFAULT 0 NOT NULL
+    active integer DEFAULT 0 NOT NULL,
+    kept_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL
 )
 WITH (fillfactor='50');
 
@@ -1914,7 +2134,9 @@ CREATE TABLE store.fleeting (
     markdown text NOT NULL,
     metadata jsonb NOT NULL,
     links jsonb NOT NULL,
-    warning text
+    warning text,
+    body bytea NOT NULL,
+    compressed boolean NOT NULL
 )
 PARTITION BY RANGE (stored_at);
 ALTER TABLE ONLY store.fleeting ALTER COLUMN url SET STATISTICS 0;
@@ -1923,6 +2145,7 @@ ALTER TABLE ONLY store.fleeting ALTER COLUMN text SET STATISTICS 0;
 ALTER TABLE ONLY store.fleeting ALTER COLUMN markdown SET STATISTICS 0;
 ALTER TABLE ONLY store.fleeting ALTER COLUMN metadata SET STATISTICS 0;
 ALTER TABLE ONLY store.fleeting ALTER COLUMN links SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting ALTER COLUMN body SET STATISTICS 0;
 
 ALTER TABLE ONLY store.fleeting FORCE ROW LEVEL SECURITY;
 
@@ -1941,7 +2164,9 @@ CREATE TABLE store.fleeting_default (
     markdown text CONSTRAINT fleeting_markdown_not_null NOT NULL,
     metadata jsonb CONSTRAINT fleeting_metadata_not_null NOT NULL,
     links jsonb CONSTRAINT fleeting_links_not_null NOT NULL,
-    warning text
+    warning text,
+    body bytea CONSTRAINT fleeting_body_not_null NOT NULL,
+    compressed boolean CONSTRAINT fleeting_compressed_not_null NOT NULL
 );
 ALTER TABLE ONLY store.fleeting_default ALTER COLUMN url SET STATISTICS 0;
 ALTER TABLE ONLY store.fleeting_default ALTER COLUMN title SET STATISTICS 0;
@@ -1949,6 +2174,7 @@ ALTER TABLE ONLY store.fleeting_default ALTER COLUMN text SET STATISTICS 0;
 ALTER TABLE ONLY store.fleeting_default ALTER COLUMN markdown SET STATISTICS 0;
 ALTER TABLE ONLY store.fleeting_default ALTER COLUMN metadata SET STATISTICS 0;
 ALTER TABLE ONLY store.fleeting_default ALTER COLUMN links SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting_default ALTER COLUMN body SET STATISTICS 0;
 
 ALTER TABLE ONLY store.fleeting_default FORCE ROW LEVEL SECURITY;
 
@@ -1994,6 +2220,7 @@ CREATE TABLE store.version (
     content_hash bytea NOT NULL,
     extractor_version smallint NOT NULL,
     status smallint,
+    content_type text,
     title text,
     language text,
     page_type text,
@@ -2126,6 +2353,30 @@ ALTER TABLE ONLY frontier.url
 
 ALTER TABLE ONLY frontier.url
     ADD CONSTRAINT url_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.application
+    ADD CONSTRAINT application_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.chunk
+    ADD CONSTRAINT chunk_entry_id_ordinal_key UNIQUE (entry_id, ordinal);
+
+ALTER TABLE ONLY knowledge.chunk
+    ADD CONSTRAINT chunk_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.entry
+    ADD CONSTRAINT entry_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.entry
+    ADD CONSTRAINT entry_source_id_generation_uri_key UNIQUE (source_id, generation, uri);
+
+ALTER TABLE ONLY knowledge.posting
+    ADD CONSTRAINT posting_pkey PRIMARY KEY (segment_id, term, part);
+
+ALTER TABLE ONLY knowledge.segment
+    ADD CONSTRAINT segment_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.source
+    ADD CONSTRAINT source_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY queue.agent
     ADD CONSTRAINT agent_pkey PRIMARY KEY (id);
@@ -2266,6 +2517,16 @@ CREATE INDEX candidate_due_idx ON frontier.candidate USING btree (site_id, due_a
 
 CREATE INDEX url_host_idx ON frontier.url USING btree (host_id);
 
+CREATE UNIQUE INDEX application_name_key ON knowledge.application USING btree (organisation_id, lower(name));
+
+CREATE INDEX chunk_source_idx ON knowledge.chunk USING btree (source_id);
+
+CREATE INDEX segment_organisation_idx ON knowledge.segment USING btree (organisation_id, language);
+
+CREATE INDEX source_application_idx ON knowledge.source USING btree (application_id);
+
+CREATE INDEX source_organisation_idx ON knowledge.source USING btree (organisation_id, created_at);
+
 CREATE INDEX agent_alive_idx ON queue.agent USING btree (id) WHERE (finished_at IS NULL);
 
 CREATE INDEX dead_letter_job_idx ON queue.dead_letter USING btree (job_id);
@@ -2395,6 +2656,30 @@ ALTER INDEX store.fleeting_pkey ATTACH PARTITION store.fleeting_default_pkey;
 ALTER TABLE ONLY frontier.host
     ADD CONSTRAINT host_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY knowledge.application
+    ADD CONSTRAINT application_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.chunk
+    ADD CONSTRAINT chunk_entry_id_fkey FOREIGN KEY (entry_id) REFERENCES knowledge.entry(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.chunk
+    ADD CONSTRAINT chunk_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.entry
+    ADD CONSTRAINT entry_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.posting
+    ADD CONSTRAINT posting_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES knowledge.segment(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.segment
+    ADD CONSTRAINT segment_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.source
+    ADD CONSTRAINT source_application_id_fkey FOREIGN KEY (application_id) REFERENCES knowledge.application(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.source
+    ADD CONSTRAINT source_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY queue.job
     ADD CONSTRAINT job_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
@@ -2493,6 +2778,42 @@ CREATE POLICY worker ON frontier.candidate TO trapline_worker USING (true);
 CREATE POLICY worker ON frontier.host TO trapline_worker USING (true);
 
 CREATE POLICY worker ON frontier.url TO trapline_worker USING (true);
+
+ALTER TABLE knowledge.application ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.chunk ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.entry ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.posting ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.segment ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.source ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON knowledge.application TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.chunk TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.entry TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.posting TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.segment TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.source TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY worker ON knowledge.application TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.chunk TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.entry TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.posting TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.segment TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.source TO trapline_worker USING (true);
 
 ALTER TABLE queue.dead_letter ENABLE ROW LEVEL SECURITY;
 
@@ -2673,6 +2994,9 @@ GRANT USAGE ON SCHEMA auth TO trapline_tenant;
 GRANT USAGE ON SCHEMA frontier TO trapline_worker;
 GRANT USAGE ON SCHEMA frontier TO trapline_tenant;
 
+GRANT USAGE ON SCHEMA knowledge TO trapline_worker;
+GRANT USAGE ON SCHEMA knowledge TO trapline_tenant;
+
 GRANT USAGE ON SCHEMA queue TO trapline_worker;
 GRANT USAGE ON SCHEMA queue TO trapline_tenant;
 
@@ -2729,6 +3053,24 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.url TO trapline_worker;
 
 GRANT SELECT ON TABLE frontier.url_text TO trapline_worker;
 GRANT SELECT ON TABLE frontier.url_text TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.chunk TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.chunk TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.entry TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.entry TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.posting TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.posting TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.segment TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.segment TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.agent TO trapline_worker;
 GRANT SELECT ON TABLE queue.agent TO trapline_tenant;

@@ -11,3 +11,35 @@ WHERE u.organisation_id = sqlc.arg(organisation_id)
 -- name: LinksOf :one
 -- The links of a version, for a page that has not changed since.
 SELECT links FROM store.version WHERE id = sqlc.arg(version_id);
+
+-- name: LatestVersion :one
+-- The latest version of a URL in a site, if it was confirmed lately enough and is old enough.
+-- returns: StoredVersion
+SELECT v.*, p.site_id, p.last_seen_at, u.url::text AS "url!"
+FROM frontier.url_text u
+JOIN store.page p ON p.url_id = u.id
+JOIN store.site s ON s.id = p.site_id
+JOIN store.version v ON v.id = p.version_id
+WHERE CASE
+        WHEN sqlc.narg(site_id)::uuid IS NOT NULL THEN s.id = sqlc.narg(site_id)
+        ELSE s.implicit AND s.base_url = sqlc.arg(origin)
+    END
+  AND u.organisation_id = sqlc.arg(organisation_id)
+  AND u.hash = sqlc.arg(hash)
+  AND (sqlc.narg(seen_since)::timestamptz IS NULL OR p.last_seen_at >= sqlc.narg(seen_since))
+  AND (sqlc.narg(seen_until)::timestamptz IS NULL OR p.last_seen_at <= sqlc.narg(seen_until));
+
+-- name: VersionById :one
+-- A version, with the URL of its page.
+-- returns: StoredVersion
+SELECT v.*, p.site_id, p.last_seen_at, u.url::text AS "url!"
+FROM store.version v
+JOIN store.page p ON p.id = v.page_id
+JOIN frontier.url_text u ON u.id = p.url_id
+WHERE v.id = sqlc.arg(version_id);
+
+-- name: VersionBefore :one
+-- The version of the same page before this one.
+SELECT b.id, b.fetched_at, b.markdown
+FROM store.version v JOIN store.version b ON b.page_id = v.page_id AND b.number = v.number - 1
+WHERE v.id = sqlc.arg(version_id);

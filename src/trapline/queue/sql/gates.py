@@ -17,6 +17,7 @@ class GateRow(Struct, frozen=True, gc=False):
     ready_at: datetime
     in_flight: int
     pressure: int
+    kept_until: datetime
     updated_at: datetime
 
 

@@ -24,16 +24,19 @@ class FleetingOfJobRow(Struct, frozen=True, gc=False):
     metadata: Any
     links: Any
     warning: str | None
+    body: bytes
+    compressed: bool
 
 
 _ADD_FLEETING: Final = """
 -- name: AddFleeting
 INSERT INTO store.fleeting (
     organisation_id, job_id, task_id, stored_at, url, status, content_type, title, language,
-    page_type, text, markdown, metadata, links, warning
+    page_type, text, markdown, metadata, links, warning, body, compressed
 )
 SELECT organisation_id, job_id, task_id, now(), url, status, content_type, title, language,
-       page_type, text, markdown, metadata::jsonb, links::jsonb, warning
+       page_type, text, markdown, metadata::jsonb, links::jsonb, warning, body,
+       compressed
 FROM unnest(
     $1::uuid[],
     $2::uuid[],
@@ -48,10 +51,12 @@ FROM unnest(
     $11::text[],
     $12::text[],
     $13::text[],
-    $14::text[]
+    $14::text[],
+    $15::bytea[],
+    $16::boolean[]
 ) AS new (
     organisation_id, job_id, task_id, url, status, content_type, title, language,
-    page_type, text, markdown, metadata, links, warning
+    page_type, text, markdown, metadata, links, warning, body, compressed
 )
 """
 
@@ -73,6 +78,8 @@ async def add_fleeting(
     metadatas: Sequence[str],
     linkss: Sequence[str],
     warnings: Sequence[str | None] | None,
+    bodies: Sequence[bytes],
+    compresseds: Sequence[bool],
 ) -> None:
     """Keep content for an hour."""
     await conn.execute(
@@ -91,13 +98,15 @@ async def add_fleeting(
         metadatas,
         linkss,
         warnings,
+        bodies,
+        compresseds,
     )
 
 
 _FLEETING_OF_JOB: Final = """
 -- name: FleetingOfJob
 SELECT task_id, url, status, content_type, title, language, page_type, stored_at, markdown, text,
-       metadata, links, warning
+       metadata, links, warning, body, compressed
 FROM store.fleeting
 WHERE job_id = $1 AND task_id > $2::bigint
     AND stored_at > now() - $3::interval

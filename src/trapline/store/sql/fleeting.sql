@@ -2,10 +2,11 @@
 -- Keep content for an hour.
 INSERT INTO store.fleeting (
     organisation_id, job_id, task_id, stored_at, url, status, content_type, title, language,
-    page_type, text, markdown, metadata, links, warning
+    page_type, text, markdown, metadata, links, warning, body, compressed
 )
 SELECT organisation_id, job_id, task_id, now(), url, status, content_type, title, language,
-       page_type, text, markdown, metadata::jsonb, links::jsonb, warning
+       page_type, text, markdown, metadata::jsonb, links::jsonb, warning, body,
+       compressed
 FROM unnest(
     sqlc.arg(organisation_ids)::uuid[],
     sqlc.arg(job_ids)::uuid[],
@@ -20,16 +21,18 @@ FROM unnest(
     sqlc.arg(markdowns)::text[],
     sqlc.arg(metadatas)::text[],
     sqlc.arg(linkss)::text[],
-    sqlc.narg(warnings)::text[]
+    sqlc.narg(warnings)::text[],
+    sqlc.arg(bodies)::bytea[],
+    sqlc.arg(compresseds)::boolean[]
 ) AS new (
     organisation_id, job_id, task_id, url, status, content_type, title, language,
-    page_type, text, markdown, metadata, links, warning
+    page_type, text, markdown, metadata, links, warning, body, compressed
 );
 
 -- name: FleetingOfJob :many
 -- What a job's tasks brought within the last hour, after a task.
 SELECT task_id, url, status, content_type, title, language, page_type, stored_at, markdown, text,
-       metadata, links, warning
+       metadata, links, warning, body, compressed
 FROM store.fleeting
 WHERE job_id = sqlc.arg(job_id) AND task_id > sqlc.arg(after)::bigint
     AND stored_at > now() - sqlc.arg(keep)::interval

@@ -67,12 +67,12 @@ _ADD_VERSIONS: Final = """
 WITH added AS (
     INSERT INTO store.version (
         organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
-        extractor_version, status, title, language, page_type, text, markdown, metadata, links,
+        extractor_version, status, content_type, title, language, page_type, text, markdown, metadata, links,
         warning, sha256
     )
     SELECT
         organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
-        extractor_version, status, title, language, page_type, text, markdown,
+        extractor_version, status, content_type, title, language, page_type, text, markdown,
         metadata::jsonb, links::jsonb, warning, sha256
     FROM unnest(
         $1::uuid[],
@@ -92,10 +92,11 @@ WITH added AS (
         $15::text[],
         $16::text[],
         $17::text[],
-        $18::bytea[]
+        $18::text[],
+        $19::bytea[]
     ) AS new (
         organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
-        extractor_version, status, title, language, page_type, text, markdown, metadata, links,
+        extractor_version, status, content_type, title, language, page_type, text, markdown, metadata, links,
         warning, sha256
     )
     RETURNING id, page_id, number, content_hash, extractor_version, fetched_at
@@ -126,6 +127,7 @@ async def add_versions(
     content_hashes: Sequence[bytes],
     extractor_versions: Sequence[int],
     statuses: Sequence[int | None] | None,
+    content_types: Sequence[str | None] | None,
     titles: Sequence[str | None] | None,
     languages: Sequence[str | None] | None,
     page_types: Sequence[str | None] | None,
@@ -150,6 +152,7 @@ async def add_versions(
             content_hashes,
             extractor_versions,
             statuses,
+            content_types,
             titles,
             languages,
             page_types,

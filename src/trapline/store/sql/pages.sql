@@ -20,12 +20,12 @@ RETURNING id AS page_id, site_id, url_id, version_id, version_number, content_ha
 WITH added AS (
     INSERT INTO store.version (
         organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
-        extractor_version, status, title, language, page_type, text, markdown, metadata, links,
+        extractor_version, status, content_type, title, language, page_type, text, markdown, metadata, links,
         warning, sha256
     )
     SELECT
         organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
-        extractor_version, status, title, language, page_type, text, markdown,
+        extractor_version, status, content_type, title, language, page_type, text, markdown,
         metadata::jsonb, links::jsonb, warning, sha256
     FROM unnest(
         sqlc.arg(organisation_ids)::uuid[],
@@ -37,6 +37,7 @@ WITH added AS (
         sqlc.arg(content_hashes)::bytea[],
         sqlc.arg(extractor_versions)::smallint[],
         sqlc.narg(statuses)::smallint[],
+        sqlc.narg(content_types)::text[],
         sqlc.narg(titles)::text[],
         sqlc.narg(languages)::text[],
         sqlc.narg(page_types)::text[],
@@ -48,7 +49,7 @@ WITH added AS (
         sqlc.narg(sha256s)::bytea[]
     ) AS new (
         organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
-        extractor_version, status, title, language, page_type, text, markdown, metadata, links,
+        extractor_version, status, content_type, title, language, page_type, text, markdown, metadata, links,
         warning, sha256
     )
     RETURNING id, page_id, number, content_hash, extractor_version, fetched_at

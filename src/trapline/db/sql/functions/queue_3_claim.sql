@@ -80,7 +80,7 @@ BEGIN
     IF pause > interval '0' THEN room := least(room, 1); END IF;
     IF most IS NOT NULL THEN
         slots := slots | 1;
-        room := least(room, most - gate.in_flight);
+        room := least(room, most - gate.in_flight - (gate.kept_until > at)::integer);
         IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'gate', later); RETURN; END IF;
     END IF;
 
@@ -99,7 +99,7 @@ BEGIN
     IF organisation_most IS NOT NULL THEN
         INSERT INTO queue.quota (organisation_id) VALUES (lane.organisation_id)
         ON CONFLICT DO NOTHING;
-        SELECT q.active INTO organisation_active FROM queue.quota q
+        SELECT q.active + (q.kept_until > at)::integer INTO organisation_active FROM queue.quota q
         WHERE q.organisation_id = lane.organisation_id FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
         slots := slots | 4;

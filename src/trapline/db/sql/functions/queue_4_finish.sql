@@ -45,15 +45,18 @@ BEGIN
 END
 $$;
 
--- A task that stalled too often has failed; one that may run again goes on.
+-- A task that stalled too often, or whose caller ran it, has failed; one that may run again goes on.
 CREATE OR REPLACE FUNCTION queue.judge_stalls(p_endings queue.ending[], p_most_stalls integer)
 RETURNS queue.ending[]
 LANGUAGE sql AS $$
     SELECT array_agg(ROW(
         e.task_id,
-        CASE WHEN e.verdict = 5 AND e.stalls >= p_most_stalls THEN 1 ELSE e.verdict END,
+        CASE WHEN e.verdict = 5 AND (e.stalls >= p_most_stalls OR e.slots & 8 > 0) THEN 1
+            ELSE e.verdict END,
         e.code, e.result,
-        CASE WHEN e.verdict = 5 AND e.stalls >= p_most_stalls
+        CASE WHEN e.verdict = 5 AND e.slots & 8 > 0
+            THEN 'The process that asked for this and ran it has died.'
+            WHEN e.verdict = 5 AND e.stalls >= p_most_stalls
             THEN format('The workers that held this task died or lost it %s times.', e.stalls + 1)
             ELSE e.error END,
         e.run_at, e.lane_id, e.job_id, e.organisation_id, e.gate_id, e.priority, e.attempts,

@@ -84,6 +84,8 @@ CREATE TABLE queue.gate (
     in_flight integer NOT NULL DEFAULT 0,
     -- The exponent of the gap: rises when the host asks for less, falls with success.
     pressure smallint NOT NULL DEFAULT 0,
+    -- Until then workers leave one place to a caller who waits for it.
+    kept_until timestamptz NOT NULL DEFAULT 'epoch',
     updated_at timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
@@ -203,6 +205,7 @@ CREATE TABLE queue.leased (
     attempts smallint NOT NULL,
     stalls smallint NOT NULL,
     -- What this claim was counted in, and must be taken out of: 1 gate, 2 job, 4 organisation.
+    -- 8: it is its caller's own, so nobody else runs it when the caller dies.
     slots smallint NOT NULL DEFAULT 0,
     PRIMARY KEY (lease_id, task_id)
 );
@@ -258,7 +261,9 @@ CREATE INDEX unique_key_job_idx ON queue.unique_key (job_id) WHERE scope <> job_
 -- Slots that an organisation's tasks hold; a row only where tenancy.organisation has a limit.
 CREATE TABLE queue.quota (
     organisation_id uuid PRIMARY KEY,
-    active integer NOT NULL DEFAULT 0
+    active integer NOT NULL DEFAULT 0,
+    -- As of a gate.
+    kept_until timestamptz NOT NULL DEFAULT 'epoch'
 ) WITH (fillfactor = 50);
 
 -- The event log. Numbers are gapless per job; (xid, id) is a safe order over all jobs.

@@ -49,6 +49,8 @@ CREATE TABLE store.version (
     content_hash bytea NOT NULL CHECK (length(content_hash) = 32),
     extractor_version smallint NOT NULL,
     status smallint,
+    -- As the server said, so that the bytes can be read again in the same way.
+    content_type text,
     title text,
     language text,
     page_type text,

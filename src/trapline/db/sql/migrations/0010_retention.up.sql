@@ -51,6 +51,9 @@ CREATE TABLE store.fleeting (
     metadata jsonb NOT NULL,
     links jsonb NOT NULL,
     warning text,
+    -- As they came, so that they can be read in another way.
+    body bytea NOT NULL,
+    compressed boolean NOT NULL,
     PRIMARY KEY (stored_at, task_id)
 ) PARTITION BY RANGE (stored_at);
 
@@ -70,7 +73,8 @@ REVOKE INSERT, UPDATE, DELETE ON store.fleeting, store.fleeting_default FROM tra
 -- ANALYZE would keep samples of these after the rows are gone, and no plan needs them.
 ALTER TABLE store.fleeting ALTER COLUMN url SET STATISTICS 0, ALTER COLUMN title SET STATISTICS 0,
     ALTER COLUMN text SET STATISTICS 0, ALTER COLUMN markdown SET STATISTICS 0,
-    ALTER COLUMN metadata SET STATISTICS 0, ALTER COLUMN links SET STATISTICS 0;
+    ALTER COLUMN metadata SET STATISTICS 0, ALTER COLUMN links SET STATISTICS 0,
+    ALTER COLUMN body SET STATISTICS 0;
 ALTER TABLE queue.task ALTER COLUMN payload SET STATISTICS 0;
 ALTER TABLE queue.done ALTER COLUMN result SET STATISTICS 0, ALTER COLUMN error SET STATISTICS 0;
 ALTER TABLE queue.dead_letter ALTER COLUMN error SET STATISTICS 0;

@@ -1,0 +1,207 @@
+"""Ranks texts by BM25 without scoring every match.
+
+Terms are taken rarest first. As soon as no text that has only the remaining terms could be among
+the best, the remaining terms are looked up for the texts in question alone (MaxScore). What is left
+out can change no rank that is returned.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trapline.knowledge.keyword.postings import PART, Postings, decoded_lengths, joined
+
+K1: Final = 1.5
+B: Final = 0.75
+# Fewer parts than this are not worth a second look at which of them are needed.
+_FEW_PARTS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A term in a segment: how many texts have it there, and what bounds its weight.
+
+    `first` holds the first part of the postings; `starts` the first ordinal of every part, where
+    there is more than one.
+    """
+
+    texts: int
+    most: int
+    shortest: int
+    first: Postings
+    starts: NDArray[np.uint32] | None = None
+
+
+class Parts(Protocol):
+    """Reads the parts of a term's postings in a segment; all but the first, which the head has."""
+
+    async def __call__(
+        self, wanted: Mapping[tuple[int, str], Sequence[int]]
+    ) -> Mapping[tuple[int, str], list[Postings]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What a query runs over: the segments' sizes, and their heads by segment and term."""
+
+    sizes: Mapping[int, int]
+    texts: int
+    length: int
+    heads: Mapping[tuple[int, str], Head]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    segment: int
+    ordinal: int
+    score: float
+
+
+@dataclass(slots=True)
+class Ranking:
+    """One query over one corpus."""
+
+    corpus: Corpus
+    weights: Mapping[str, float]
+    parts: Parts
+    impacts: NDArray[np.float32] = field(init=False)
+    scores: dict[int, NDArray[np.float32]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.impacts = _impacts(self.corpus.length / max(self.corpus.texts, 1))
+        self.scores = {
+            segment: np.zeros(size, np.float32) for segment, size in self.corpus.sizes.items()
+        }
+
+    async def best(
+        self, most: int, among: Mapping[int, NDArray[np.bool_]] | None = None
+    ) -> list[Scored]:
+        """Return the best texts, best first; `among` says which of a segment's may be returned."""
+        left = self._by_idf()
+        while left:
+            bound = sum(self._bound(term, idf) for term, idf in left)
+            worst = self._threshold(most, among)
+            if worst > bound:
+                await self._refine(left, worst - bound, among)
+                break
+            term, idf = left.pop(0)
+            await self._add(term, idf)
+        return self._top(most, among)
+
+    def _by_idf(self) -> list[tuple[str, float]]:
+        found = []
+        for term, weight in self.weights.items():
+            having = sum(
+                head.texts for (_, name), head in self.corpus.heads.items() if name == term
+            )
+            if having:
+                rarity = np.log(1 + (self.corpus.texts - having + 0.5) / (having + 0.5))
+                found.append((term, float(rarity) * weight))
+        return sorted(found, key=lambda pair: -pair[1])
+
+    def _heads(self, term: str) -> list[tuple[int, Head]]:
+        return [
+            (segment, head)
+            for (segment, name), head in self.corpus.heads.items()
+            if name == term and segment in self.scores
+        ]
+
+    def _bound(self, term: str, idf: float) -> float:
+        heads = self._heads(term)
+        return idf * max((float(self.impacts[h.most, h.shortest]) for _, h in heads), default=0.0)
+
+    def _threshold(self, most: int, among: Mapping[int, NDArray[np.bool_]] | None) -> float:
+        tops = []
+        for segment, scores in self.scores.items():
+            allowed = scores if among is None else scores[among[segment]]
+            tops.append(allowed if len(allowed) <= most else np.partition(allowed, -most)[-most:])
+        together = np.concatenate(tops) if tops else np.zeros(0, np.float32)
+        return float(np.partition(together, -most)[-most]) if len(together) >= most else 0.0
+
+    async def _add(self, term: str, idf: float) -> None:
+        heads = self._heads(term)
+        wanted = {
+            (segment, term): range(1, len(head.starts))
+            for segment, head in heads
+            if head.starts is not None
+        }
+        rest = await self.parts(wanted) if wanted else {}
+        for segment, head in heads:
+            for postings in (head.first, *rest.get((segment, term), ())):
+                self._score(segment, postings, idf)
+
+    def _score(self, segment: int, postings: Postings, idf: float) -> None:
+        weights = self.impacts[postings.counts, postings.lengths]
+        # Ordinals are unique within a term, so that plain indexing adds every posting.
+        self.scores[segment][postings.ordinals] += weights * np.float32(idf)
+
+    async def _refine(
+        self,
+        left: Sequence[tuple[str, float]],
+        floor: float,
+        among: Mapping[int, NDArray[np.bool_]] | None,
+    ) -> None:
+        """Add the remaining terms to the texts that can still be among the best; drop all others."""
+        candidates = {}
+        for segment, scores in self.scores.items():
+            hopeful = scores >= floor
+            if among is not None:
+                hopeful &= among[segment]
+            candidates[segment] = np.flatnonzero(hopeful).astype(np.uint32)
+            scores[~hopeful] = 0
+        wanted = {
+            (segment, term): needed
+            for term, _ in left
+            for segment, head in self._heads(term)
+            if len(needed := _needed(head, candidates[segment]))
+        }
+        rest = await self.parts(wanted) if wanted else {}
+        for term, idf in left:
+            for segment, head in self._heads(term):
+                every = joined([head.first, *rest.get((segment, term), ())])
+                ours = np.isin(every.ordinals, candidates[segment], assume_unique=True)
+                chosen = Postings(every.ordinals[ours], every.counts[ours], every.lengths[ours])
+                self._score(segment, chosen, idf)
+
+    def _top(self, most: int, among: Mapping[int, NDArray[np.bool_]] | None) -> list[Scored]:
+        found: list[Scored] = []
+        for segment, scores in self.scores.items():
+            allowed = scores if among is None else np.where(among[segment], scores, 0)
+            best = np.flatnonzero(allowed)
+            if len(best) > most:
+                best = best[np.argpartition(allowed[best], -most)[-most:]]
+            found += [Scored(segment, int(at), float(allowed[at])) for at in best]
+        # Equal scores keep one order, whichever way the segments were merged.
+        return sorted(found, key=lambda one: (-one.score, one.segment, one.ordinal))[:most]
+
+
+def _needed(head: Head, candidates: NDArray[np.uint32]) -> Sequence[int]:
+    """Which parts but the first have candidates in their range."""
+    if head.starts is None or not len(candidates):
+        return ()
+    if len(head.starts) <= _FEW_PARTS:
+        return range(1, len(head.starts))
+    places = np.unique(np.searchsorted(head.starts, candidates, side="right")) - 1
+    return [int(place) for place in places if place > 0]
+
+
+def _impacts(mean_length: float) -> NDArray[np.float32]:
+    """The weight of a posting by its count and its text's length code."""
+    counts = np.arange(256)[:, None]
+    norms = K1 * (1 - B + B * decoded_lengths()[None, :] / max(mean_length, 1.0))
+    return (counts / (counts + norms)).astype(np.float32)
+
+
+def head_of(postings: Postings) -> Head:
+    """Describe the whole postings of a term in a segment."""
+    starts = postings.ordinals[::PART] if len(postings) > PART else None
+    return Head(
+        texts=len(postings),
+        most=int(postings.counts.max()),
+        shortest=int(postings.lengths.min()),
+        first=postings.part(0, PART),
+        starts=starts,
+    )

@@ -1,0 +1,135 @@
+"""Writes segments of the keyword index, and merges small ones into larger ones."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from trapline.db.connection import Connection
+from trapline.db.pool import Database
+from trapline.knowledge.keyword.analysis import ANALYSIS_VERSION, term_counts
+from trapline.knowledge.keyword.postings import Postings, unpacked
+from trapline.knowledge.keyword.ranking import head_of
+from trapline.knowledge.keyword.segments import Renumbering, merged, renumbered, segment_of
+from trapline.knowledge.sql import keyword as queries
+from trapline.model import OrganisationId
+
+# Each merge writes a text again: eight at a time, so that a million texts are written seven times.
+_MANY: Final = 8
+_LARGEST: Final = 1_000_000
+_TERMS_A_PAGE: Final = 2_000
+_ROWS_A_STATEMENT: Final = 2_000
+
+
+async def add(
+    conn: Connection, organisation_id: OrganisationId, language: str, texts: Mapping[int, str]
+) -> None:
+    """Index texts by their chunk, in the transaction that writes those."""
+    if not texts:
+        return
+    segment = segment_of({chunk: term_counts(words, language) for chunk, words in texts.items()})
+    segment_id = await queries.add_segment(
+        conn,
+        organisation_id=organisation_id,
+        language=language,
+        analysis_version=ANALYSIS_VERSION,
+        texts=len(segment.chunk_ids),
+        length=segment.length,
+        chunk_ids=segment.chunk_ids.tobytes(),
+    )
+    await _write(conn, organisation_id, segment_id, segment.postings.items())
+
+
+async def merge_crowded(database: Database) -> int:
+    """Merge where there are many segments of about one size; the next call takes up what is left."""
+    async with database.system_tx() as conn:
+        crowded = await queries.crowded_languages(
+            conn, analysis_version=ANALYSIS_VERSION, largest=_LARGEST, many=_MANY, most=10
+        )
+    for one in crowded:
+        async with database.system_tx() as conn:
+            await _merge(conn, one.organisation_id, one.language, one.segment_ids)
+    return len(crowded)
+
+
+async def _merge(
+    conn: Connection, organisation_id: OrganisationId, language: str, segment_ids: Sequence[int]
+) -> None:
+    old = await queries.lock_segments(conn, segment_ids=segment_ids)
+    if len(old) < len(segment_ids):
+        return
+    chunks = [np.frombuffer(one.chunk_ids, np.int64) for one in old]
+    gone = await queries.missing_chunks(conn, chunk_ids=np.concatenate(chunks).tolist())
+    new = renumbered(chunks, gone)
+    kept = len(new.chunk_ids) / max(sum(one.texts for one in old), 1)
+    segment_id = await queries.add_segment(
+        conn,
+        organisation_id=organisation_id,
+        language=language,
+        analysis_version=ANALYSIS_VERSION,
+        texts=len(new.chunk_ids),
+        # The mean length serves as a scale only; what the missing ones had is not counted again.
+        length=round(sum(one.length for one in old) * kept),
+        chunk_ids=new.chunk_ids.tobytes(),
+    )
+    async for page in _merged_pages(conn, segment_ids, new):
+        await _write(conn, organisation_id, segment_id, page)
+    await queries.drop_segments(conn, segment_ids=segment_ids)
+
+
+async def _merged_pages(
+    conn: Connection, segment_ids: Sequence[int], new: Renumbering
+) -> AsyncIterator[list[tuple[str, Postings]]]:
+    numbers = {segment_id: number for number, segment_id in enumerate(sorted(segment_ids))}
+    after = ""
+    while terms := await queries.terms_after(
+        conn, segment_ids=segment_ids, after=after, most=_TERMS_A_PAGE
+    ):
+        rows = await queries.postings_after(
+            conn, segment_ids=segment_ids, after=after, until=terms[-1]
+        )
+        yield list(
+            merged(((r.term, numbers[r.segment_id], unpacked(r.postings)) for r in rows), new)
+        )
+        after = terms[-1]
+
+
+async def _write(
+    conn: Connection,
+    organisation_id: OrganisationId,
+    segment_id: int,
+    postings: Iterable[tuple[str, Postings]],
+) -> None:
+    rows = [row for term, whole in postings for row in _rows(term, whole)]
+    for at in range(0, len(rows), _ROWS_A_STATEMENT):
+        terms, parts, texts, mosts, shortests, starts, packed = zip(
+            *rows[at : at + _ROWS_A_STATEMENT], strict=True
+        )
+        await queries.add_postings(
+            conn,
+            organisation_id=organisation_id,
+            segment_id=segment_id,
+            terms=terms,
+            parts=parts,
+            texts=texts,
+            mosts=mosts,
+            shortests=shortests,
+            starts=starts,
+            postings=packed,
+        )
+
+
+_Row = tuple[str, int, int, int, int, bytes | None, bytes]
+
+
+def _rows(term: str, whole: Postings) -> Iterable[_Row]:
+    head = head_of(whole)
+    starts = None if head.starts is None else head.starts.tobytes()
+    yield term, 0, head.texts, head.most, head.shortest, starts, head.first.packed()
+    if head.starts is not None:
+        for number, part in enumerate(whole.parts()[1:], start=1):
+            yield term, number, head.texts, head.most, head.shortest, None, part.packed()
+
+
+MERGE_EVERY: Final = timedelta(seconds=15)

@@ -1,0 +1,321 @@
+"""A scrape: one page for a caller who waits, visited in the caller's own process.
+
+It is a job with one task that nobody else runs. It waits at the host's gate and in its
+organisation's limit as any other, leaves the same provenance, and ends in the same transaction.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal
+
+import msgspec
+
+from trapline.db.pool import Database
+from trapline.errors import (
+    OUTCOMES,
+    Category,
+    ExitCode,
+    NotFound,
+    Outcome,
+    TookTooLong,
+    VisitFailed,
+)
+from trapline.extract.attributes import AttributeValues
+from trapline.extract.diff import Diff, diff
+from trapline.frontier.url import url_hash
+from trapline.model import Document, Fetched, JobId, MemberId, OrganisationId, PageId, TraceId
+from trapline.pipeline import documents
+from trapline.pipeline.crawls import Crawl
+from trapline.pipeline.kinds import PAGE, SCRAPE, PageTask
+from trapline.pipeline.options import DEFAULT_TIMEOUT, PageOptions, ScrapeOptions
+from trapline.pipeline.sql import known
+from trapline.pipeline.sql.known import StoredVersion
+from trapline.pipeline.steps import PageVisit, Steps, origin_of
+from trapline.pipeline.submit import host_gate
+from trapline.queue import jobs
+from trapline.queue.direct import Direct, Held, ended_by
+from trapline.queue.finishing import Attempt
+from trapline.queue.jobs import NewJob
+from trapline.queue.tasks import NewTask
+from trapline.store.blobs import Blobs
+from trapline.store.pages import Change
+
+_TTL: Final = timedelta(hours=1)
+_FAILED_TTL: Final = timedelta(hours=6)
+# Beyond its fetch, a page needs this to be read and stored.
+_READING: Final = timedelta(seconds=5)
+
+
+class NotCached(NotFound):
+    """There is no stored answer of that age, and only a stored one was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scraped:
+    """What a scrape came to. `code` says how it ended; a page that is not there has a document too."""
+
+    url: str
+    """As asked for, in canonical form."""
+    final_url: str
+    code: ExitCode
+    job_id: JobId | None = None
+    """None for an answer that was stored: nothing was done for it."""
+    error: str | None = None
+    """A sentence for people, where it did not end well."""
+    status: int | None = None
+    content_type: str | None = None
+    document: Document | None = None
+    body: bytes | None = None
+    """Only where `with_body` asks for it."""
+    attributes: tuple[AttributeValues, ...] = ()
+    cache: Literal["hit", "miss"] = "miss"
+    cached_at: datetime | None = None
+    """When the stored answer was last confirmed."""
+    visit_id: int | None = None
+    page_id: PageId | None = None
+    version_id: int | None = None
+    change: Change | None = None
+    previous_at: datetime | None = None
+    """When the version before was fetched; only where `track_changes` asks for it."""
+    diff: Diff | None = None
+    retry_after: float | None = None
+    waited: float = 0.0
+    """Seconds before its turn at the host, or within its organisation's limit."""
+    waited_for: str | None = None
+    took_ms: int = 0
+
+    @property
+    def outcome(self) -> Outcome:
+        """What follows from how it ended."""
+        return OUTCOMES[self.code]
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome.category is Category.CONTENTFUL
+
+    @property
+    def warning(self) -> str | None:
+        return None if self.document is None else self.document.warning
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks, and what else is noted with the job."""
+
+    organisation_id: OrganisationId
+    member_id: MemberId | None = None
+    trace_id: TraceId | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    job_id: JobId | None = None
+    """The id that the job shall have; a new one if None."""
+
+
+@dataclass(slots=True)
+class Scraper:
+    """Scrapes in this process."""
+
+    database: Database
+    steps: Steps
+    direct: Direct
+    blobs: Blobs
+
+    async def scrape(self, asker: Asker, options: PageOptions) -> Scraped:
+        """Visit a page and answer with what is wanted of it.
+
+        Every end of a visit is an answer. Raised are TookTooLong when its time is up before there
+        is one, and NotCached where only a stored answer would do.
+        """
+        stored = await self._stored(asker, options)
+        if stored is not None:
+            return stored
+        latest = datetime.now(UTC) + timedelta(seconds=options.scrape.timeout or DEFAULT_TIMEOUT)
+        job = _job(asker, options)
+        crawl = self.steps.crawls.make(job.id, asker.organisation_id, options)
+        if not options.ignore_robots:
+            await self._robots(crawl, options.url, latest)
+        held = await self.direct.begin(job, _task(asker, options), latest=latest)
+        attempt = await self._attempt(crawl, held, latest)
+        return await self._filled(_answer(job.id, held, attempt), attempt.value)
+
+    # From what is stored
+
+    async def _stored(self, asker: Asker, options: PageOptions) -> Scraped | None:
+        """Return an older answer where that will do."""
+        scrape = options.scrape
+        only = scrape.only_cached or scrape.min_age is not None
+        if not scrape.max_age and not only:
+            return None
+        version = await self._version(asker, options)
+        answer = None if version is None else await self._from_version(options, version)
+        if answer is None and only:
+            raise NotCached
+        return answer
+
+    async def _version(self, asker: Asker, options: PageOptions) -> StoredVersion | None:
+        scrape, now = options.scrape, datetime.now(UTC)
+        async with self.database.tenant_tx(asker.organisation_id, asker.member_id) as conn:
+            return await known.latest_version(
+                conn,
+                organisation_id=asker.organisation_id,
+                hash=url_hash(options.url),
+                site_id=options.site_id,
+                origin=origin_of(options.url),
+                seen_since=_ago(now, scrape.max_age),
+                seen_until=_ago(now, scrape.min_age),
+            )
+
+    async def _from_version(self, options: PageOptions, version: StoredVersion) -> Scraped | None:
+        scrape = options.scrape
+        answer = Scraped(
+            url=options.url,
+            final_url=version.url,
+            code=ExitCode.CONTENT,
+            status=version.status,
+            content_type=version.content_type,
+            document=documents.as_stored(version, scrape.formats),
+            cache="hit",
+            cached_at=version.last_seen_at,
+            visit_id=version.visit_id,
+            page_id=version.page_id,
+            version_id=version.id,
+            change=Change.SAME,
+        )
+        if not scrape.as_stored:
+            try:
+                async with self.database.tenant_tx(version.organisation_id) as conn:
+                    body = await documents.bytes_of(conn, self.blobs, version)
+            except NotFound:
+                return None
+            answer = await _read(answer, documents.refetched(version, body), scrape, None)
+        return await self._compared(answer) if scrape.track_changes else answer
+
+    # From the site
+
+    async def _robots(self, crawl: Crawl, url: str, latest: datetime) -> None:
+        """Read robots.txt before the gate: its Crawl-delay decides how long to wait there."""
+        async with _until(latest):
+            await self.steps.robots_of(crawl, origin_of(url))
+
+    async def _attempt(self, crawl: Crawl, held: Held, latest: datetime) -> Attempt:
+        """Visit the page and finish its task, whatever happens."""
+        task = held.task
+        try:
+            async with _until(latest + _READING):
+                done = await self.steps.visit(crawl, task)
+        except BaseException as error:
+            await self.direct.finish(ended_by(task, error))
+            raise
+        attempt = Attempt(task) if done.error is None else ended_by(task, done.error)
+        attempt.value, attempt.gate = done.result, done.gate
+        await self.direct.finish(attempt)
+        return attempt
+
+    async def _filled(self, answer: Scraped, visit: PageVisit) -> Scraped:
+        """Add what is wanted of the page to how its visit ended."""
+        fetched, options = visit.fetched, visit.crawl.options.scrape
+        if fetched.exit_code is ExitCode.NOT_MODIFIED and answer.version_id is not None:
+            async with self.database.tenant_tx(visit.crawl.organisation_id) as conn:
+                document = await documents.of_version(conn, self.blobs, answer.version_id, options)
+            answer = replace(answer, document=document, content_type=document.content_type)
+        elif fetched.body:
+            ready = visit.document if options.canonical else None
+            answer = await _read(answer, fetched, options, ready)
+        return await self._compared(answer) if options.track_changes else answer
+
+    async def _compared(self, answer: Scraped) -> Scraped:
+        """Add what changed since the version before."""
+        if answer.version_id is None:
+            return answer
+        async with self.database.system_tx() as conn:
+            before = await known.version_before(conn, version_id=answer.version_id)
+            now = await known.version_by_id(conn, version_id=answer.version_id)
+        if before is None or now is None:
+            return replace(answer, previous_at=None if answer.change is Change.NEW else _at(now))
+        if answer.change is Change.SAME:
+            return replace(answer, previous_at=now.fetched_at)
+        difference = diff(before.markdown, now.markdown)
+        return replace(answer, previous_at=before.fetched_at, diff=difference)
+
+
+def _at(version: StoredVersion | None) -> datetime | None:
+    return None if version is None else version.fetched_at
+
+
+def _job(asker: Asker, options: PageOptions) -> NewJob:
+    return NewJob(
+        SCRAPE,
+        asker.organisation_id,
+        id=asker.job_id or jobs.new_id(),
+        member_id=asker.member_id,
+        options=msgspec.to_builtins(options),
+        metadata=asker.metadata,
+        trace_id=asker.trace_id,
+        zero_data_retention=options.scrape.zero_data_retention,
+        ttl=_TTL,
+        failed_ttl=_FAILED_TTL,
+    )
+
+
+def _task(asker: Asker, options: PageOptions) -> NewTask:
+    return NewTask(
+        PAGE,
+        PageTask(url=options.url),
+        gate=host_gate(options, options.url),
+        max_attempts=1,
+        trace_id=asker.trace_id,
+    )
+
+
+def _answer(job_id: JobId, held: Held, attempt: Attempt) -> Scraped:
+    visit: PageVisit = attempt.value
+    fetched, recorded = visit.fetched, visit.recorded
+    return Scraped(
+        job_id=job_id,
+        url=visit.task.url,
+        final_url=fetched.url,
+        code=attempt.code or fetched.exit_code,
+        error=attempt.error,
+        status=fetched.status,
+        content_type=fetched.content_type or fetched.media_type,
+        visit_id=visit.visit_id,
+        page_id=None if recorded is None else recorded.page_id,
+        version_id=None if recorded is None else recorded.version_id,
+        change=None if recorded is None else recorded.change,
+        retry_after=fetched.retry_after,
+        waited=held.waited,
+        waited_for=held.waited_for,
+        took_ms=visit.took_ms,
+    )
+
+
+async def _read(
+    answer: Scraped, fetched: Fetched, options: ScrapeOptions, ready: Document | None
+) -> Scraped:
+    """Read the bytes as wanted. A page that is not there may have no more than its status."""
+    try:
+        document = ready or await documents.wanted(fetched, options)
+    except VisitFailed:
+        document = None
+    return replace(
+        answer,
+        document=document,
+        body=fetched.body if options.with_body else None,
+        attributes=documents.attributes(fetched.body, answer.content_type, options),
+    )
+
+
+@asynccontextmanager
+async def _until(latest: datetime) -> AsyncIterator[None]:
+    """Bound what is done inside by a moment; TookTooLong when it is not over by then."""
+    try:
+        async with asyncio.timeout((latest - datetime.now(UTC)).total_seconds()):
+            yield
+    except TimeoutError:
+        raise TookTooLong("The page was not there in the time that was given.") from None
+
+
+def _ago(now: datetime, seconds: float | None) -> datetime | None:
+    return None if seconds is None else now - timedelta(seconds=seconds)

@@ -1,0 +1,174 @@
+"""Direct tasks: run by the process that asks for them, which waits for them.
+
+Each is a job with one task, leased where it is written. It takes a place at its gate and in its
+organisation's limit as any other task does, but stands in no line, and dies with its caller.
+"""
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from trapline.db.pool import Database
+from trapline.errors import ExitCode, TookTooLong
+from trapline.queue import jobs
+from trapline.queue.agents import Agent
+from trapline.queue.finishing import Attempt, Finisher
+from trapline.queue.jobs import NewJob
+from trapline.queue.kinds import Kinds
+from trapline.queue.notices import Bell
+from trapline.queue.retries import RetryPolicy, Verdict, judge
+from trapline.queue.sql import direct as queries
+from trapline.queue.sql.direct import TakePlaceRow
+from trapline.queue.tasks import NewTask, Rows, Task
+
+# How often a caller asks again for a place: more often than a place is kept for it.
+_SHORTEST_PAUSE: Final = 0.01
+_LONGEST_PAUSE: Final = 0.1
+# What a task may take beyond its own time before others may call its caller dead.
+_GRACE: Final = timedelta(seconds=30)
+_MOST_AT_ONCE: Final = 100
+_ONCE: Final = RetryPolicy(max_attempts=1)
+_RNG: Final = random.Random()  # noqa: S311 (for jitter, of which one attempt has none)
+_REASONS: Final = {
+    "organisation": "the organisation's limit of tasks at once",
+    "gate": "the host, which is busy with other tasks",
+    "gap": "the host, which has to be left alone until then",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A task that is its caller's to run, and what it had to wait for until then."""
+
+    task: Task
+    waited: float = 0.0
+    waited_for: str | None = None
+
+
+@dataclass(slots=True)
+class Direct:
+    """The direct tasks of this process. What ends at the same time is finished together."""
+
+    database: Database
+    kinds: Kinds
+    agent: Agent
+    finisher: Finisher
+    bell: Bell
+    _ended: list[tuple[Attempt, asyncio.Future[None]]] = field(default_factory=list)
+    _finishing: asyncio.Task[None] | None = None
+
+    async def begin(self, job: NewJob, new: NewTask, *, latest: datetime) -> Held:
+        """Wait for a place and take it; TookTooLong if there is none until `latest`."""
+        await self.agent.registered()
+        asked, pause, waited_for = time.monotonic(), _SHORTEST_PAUSE, None
+        while True:
+            place, task = await self._ask(job, new, latest)
+            if task is not None and place.begin_at is not None:
+                break
+            waited_for = place.blocked_by
+            if waited_for == "gap" or datetime.now(UTC) + timedelta(seconds=pause) > latest:
+                reason = _REASONS.get(waited_for or "", "a place")
+                raise TookTooLong(f"The time was up waiting for {reason}.", waited_for=waited_for)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        early = (place.begin_at - datetime.now(UTC)).total_seconds()
+        if early > 0:
+            waited_for = waited_for or "gap"
+            await self._sleep(task, early)
+        return Held(task, time.monotonic() - asked if waited_for else 0.0, waited_for)
+
+    async def finish(self, attempt: Attempt) -> None:
+        """End an attempt in the finishing transaction, together with others that end now."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ended.append((attempt, done))
+        if self._finishing is None or self._finishing.done():
+            self._finishing = asyncio.create_task(self._finish_all(), name="direct finishing")
+        # A caller that goes away must not take the others' end with it.
+        await asyncio.shield(done)
+
+    async def aclose(self) -> None:
+        """Finish what has ended."""
+        if self._finishing is not None:
+            await self._finishing
+
+    async def _ask(
+        self, job: NewJob, new: NewTask, latest: datetime
+    ) -> tuple[TakePlaceRow, Task | None]:
+        now = datetime.now(UTC)
+        rows = Rows.empty()
+        rows.add(self.kinds, job.id, job.organisation_id, new, now)
+        async with self.database.system_tx() as conn:
+            place = await queries.take_place(
+                conn, organisation_id=job.organisation_id, gates=rows.gate_rows(), latest=latest
+            )
+            assert place is not None  # noqa: S101 (a function with OUT columns has one row)
+            if place.blocked_by is not None or place.gate_id is None:
+                return place, None
+            await jobs.create(conn, job)
+            written = await queries.write_direct(
+                conn,
+                organisation_id=job.organisation_id,
+                tasks=rows.tasks,
+                gate_id=place.gate_id,
+                slots=place.slots,
+                agent_id=self.agent.id,
+                lease_time=latest - now + _GRACE,
+            )
+            assert written is not None  # noqa: S101 (as above)
+        kind = self.kinds[new.kind]
+        task = Task(
+            id=written.task_id,
+            job_id=job.id,
+            organisation_id=job.organisation_id,
+            kind=new.kind,
+            payload=new.payload,
+            attempt=1,
+            max_attempts=1,
+            stalls=0,
+            priority=new.priority,
+            lease_id=written.lease_id,
+            lane_id=written.lane_id,
+            gate_id=place.gate_id,
+            deadline=latest,
+            timeout=new.timeout or kind.timeout,
+            created_at=now,
+            trace_id=new.trace_id,
+            zero_data_retention=job.zero_data_retention,
+        )
+        return place, task
+
+    async def _sleep(self, task: Task, seconds: float) -> None:
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError as error:
+            await self.finish(ended_by(task, error))
+            raise
+
+    async def _finish_all(self) -> None:
+        while self._ended:
+            batch, self._ended = self._ended[:_MOST_AT_ONCE], self._ended[_MOST_AT_ONCE:]
+            try:
+                news = await self.finisher.finish([attempt for attempt, _ in batch])
+            except BaseException as error:
+                for _, done in batch:
+                    if not done.done():
+                        done.set_exception(error)
+                raise
+            self.bell.ring(jobs=news)
+            for _, done in batch:
+                if not done.done():
+                    done.set_result(None)
+
+
+def ended_by(task: Task, error: BaseException) -> Attempt:
+    """Return how a task ends whose handler raised: there is no other attempt."""
+    if isinstance(error, asyncio.CancelledError):
+        return Attempt(task, Verdict.CANCELLED, ExitCode.CANCELLED, "The caller went away.")
+    judgement = judge(
+        error, attempt=1, max_attempts=1, policy=_ONCE, now=datetime.now(UTC), rng=_RNG
+    )
+    reason = judgement.error.replace("\x00", "")
+    return Attempt(task, judgement.verdict, judgement.code, reason)

@@ -1,0 +1,172 @@
+"""The keyword index in Postgres: what is written is found, merged or not, by its owner alone."""
+
+import hashlib
+import random
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from trapline.db import tenancy
+from trapline.db.connection import Connection
+from trapline.db.pool import Database
+from trapline.knowledge.keyword import writing
+from trapline.knowledge.keyword.searching import Hit, KeywordIndex, KeywordQuery
+from trapline.model import OrganisationId
+
+WORDS = [f"word{number}" for number in range(300)]
+
+
+async def test_what_is_indexed_is_found(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with database.system_tx() as conn:
+        ids = await _index(
+            conn, organisation_id, "en", ["Foxes are running", "A lazy dog", "Nothing"]
+        )
+    assert await _found(database, organisation_id, "the run of a fox") == [ids[0]]
+    assert await _found(database, organisation_id, "dogs") == [ids[1]]
+    assert await _found(database, organisation_id, "cat") == []
+    assert await _found(database, organisation_id, "the of and") == []
+    assert await _found(database, organisation_id, "") == []
+
+
+async def test_every_language_is_searched_by_its_own_rules(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with database.system_tx() as conn:
+        (german,) = await _index(conn, organisation_id, "de", ["Die Häuser der Stadt"])
+        (english,) = await _index(conn, organisation_id, "en", ["The die was cast in the city"])
+    assert await _found(database, organisation_id, "Haus") == [german]
+    # A stop word in German, a word in English.
+    assert await _found(database, organisation_id, "die") == [english]
+
+
+async def test_merging_changes_no_rank(database: Database, organisation_id: OrganisationId) -> None:
+    chance = random.Random(7)
+    async with database.system_tx() as conn:
+        for _ in range(9):
+            texts = [
+                " ".join(["apple", *chance.choices(WORDS[: 5 + n * 3], k=12)]) for n in range(90)
+            ]
+            await _index(conn, organisation_id, "en", texts)
+    queries = [" ".join(["apple", *chance.choices(WORDS[:60], k=3)]) for _ in range(20)]
+    before = [await _hits(database, organisation_id, query) for query in queries]
+    assert await writing.merge_crowded(database) == 1
+    assert await writing.merge_crowded(database) == 0
+    async with database.system_tx() as conn:
+        assert await conn.fetchval("SELECT count(*) FROM knowledge.segment") == 1
+        assert await conn.fetchval("SELECT max(part) FROM knowledge.posting") >= 1
+    after = [await _hits(database, organisation_id, query) for query in queries]
+    assert [[round(hit.score, 4) for hit in hits] for hits in after] == [
+        [round(hit.score, 4) for hit in hits] for hits in before
+    ]
+    assert all(hits for hits in after)
+
+
+async def test_chunks_that_are_gone_leave_when_segments_merge(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with database.system_tx() as conn:
+        ids = [
+            (await _index(conn, organisation_id, "en", [f"apple pear{number}"]))[0]
+            for number in range(8)
+        ]
+        await conn.execute("DELETE FROM knowledge.chunk WHERE id = ANY($1)", ids[:3])
+    await writing.merge_crowded(database)
+    assert sorted(await _found(database, organisation_id, "apple")) == ids[3:]
+    async with database.system_tx() as conn:
+        assert not await conn.fetchval("SELECT 1 FROM knowledge.posting WHERE term = 'pear1'")
+
+
+async def test_only_wanted_chunks_are_ranked(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with database.system_tx() as conn:
+        ids = await _index(conn, organisation_id, "en", ["apple"] * 5 + ["apple apple"] * 5)
+    among = np.array(ids[2:4], np.int64)
+    async with database.tenant_tx(organisation_id) as conn:
+        query = KeywordQuery("apple", most=3, among=among)
+        hits = await KeywordIndex().search(conn, organisation_id, query)
+    assert [hit.chunk_id for hit in hits] == ids[2:4]
+
+
+async def test_nobody_finds_or_reads_anothers(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with database.system_tx() as conn:
+        other = (await tenancy.create_organisation(conn, name="other")).id
+        await _index(conn, other, "en", ["secret apple"] * 3)
+        (ours,) = await _index(conn, organisation_id, "en", ["apple"])
+    index = KeywordIndex()
+    assert await _found(database, organisation_id, "apple secret", index) == [ours]
+    async with database.tenant_tx(organisation_id) as conn:
+        # Asked for by name, the other's rows are not there, and count in no statistic.
+        query = KeywordQuery("secret")
+        assert await index.search(conn, other, query) == []
+        for table in ("chunk", "segment", "posting"):
+            rows = await conn.fetch(f"SELECT organisation_id FROM knowledge.{table}")
+            assert {row["organisation_id"] for row in rows} == {organisation_id}
+
+
+@pytest.mark.parametrize(
+    "query", ["x" * 10_000, "a OR b AND (c", '"quoted', "\\ ' % _", "😀 \u0000"]
+)
+async def test_any_words_are_a_query(
+    database: Database, organisation_id: OrganisationId, query: str
+) -> None:
+    async with database.system_tx() as conn:
+        await _index(conn, organisation_id, "en", ["plain text"])
+    assert await _found(database, organisation_id, query) == []
+
+
+async def _index(
+    conn: Connection, organisation_id: OrganisationId, language: str, texts: list[str]
+) -> list[int]:
+    source = uuid4()
+    await conn.execute(
+        "INSERT INTO knowledge.source (id, organisation_id, kind, name, uri)"
+        " VALUES ($1, $2, 'file', 'a file', 'file:a')",
+        source,
+        organisation_id,
+    )
+    entry = await conn.fetchval(
+        "INSERT INTO knowledge.entry (organisation_id, source_id, generation, uri, content_hash)"
+        " VALUES ($1, $2, 0, 'file:a', $3) RETURNING id",
+        organisation_id,
+        source,
+        hashlib.sha256(b"a").digest(),
+    )
+    rows = await conn.fetch(
+        "INSERT INTO knowledge.chunk (organisation_id, source_id, entry_id, ordinal, starts_at,"
+        " ends_at, headings, words, tokens, hash) SELECT $1, $2, $3, n, 0, 1, '{}', t, 1, $5"
+        " FROM unnest($4::text[]) WITH ORDINALITY AS new (t, n) RETURNING id",
+        organisation_id,
+        source,
+        entry,
+        texts,
+        hashlib.sha256(b"a").digest(),
+    )
+    ids = [row["id"] for row in rows]
+    await writing.add(conn, organisation_id, language, dict(zip(ids, texts, strict=True)))
+    return ids
+
+
+async def _hits(
+    database: Database,
+    organisation_id: OrganisationId,
+    words: str,
+    index: KeywordIndex | None = None,
+) -> list[Hit]:
+    async with database.tenant_tx(organisation_id) as conn:
+        query = KeywordQuery(words, most=20)
+        return await (index or KeywordIndex()).search(conn, organisation_id, query)
+
+
+async def _found(
+    database: Database,
+    organisation_id: OrganisationId,
+    words: str,
+    index: KeywordIndex | None = None,
+) -> list[int]:
+    return [hit.chunk_id for hit in await _hits(database, organisation_id, words, index)]

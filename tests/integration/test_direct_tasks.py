@@ -1,0 +1,83 @@
+"""Tasks that their own caller runs: beside workers at one gate, and after the caller's death."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.queueing import Number, assert_sound, ended, kinds_of, numbers, status, submit, working
+from trapline.db.pool import Database
+from trapline.model import OrganisationId
+from trapline.queue.agents import Agent
+from trapline.queue.direct import Direct
+from trapline.queue.finishing import Attempt, Finisher
+from trapline.queue.gates import Gate
+from trapline.queue.jobs import NewJob
+from trapline.queue.maintenance import loop as maintenance
+from trapline.queue.notices import Bell
+from trapline.queue.tasks import NewTask
+
+GATE = Gate("host:one.test", bound=1)
+
+
+@pytest.fixture
+async def direct(database: Database) -> AsyncIterator[Direct]:
+    agent = Agent(database, "caller", 1, ["number"])
+    bell = Bell(database)
+    await agent.register()
+    kinds = kinds_of()
+    yield Direct(database, kinds, agent, Finisher(database, kinds), bell)
+    await bell.aclose()
+    await agent.finish()
+
+
+def _soon(seconds: float = 20) -> datetime:
+    return datetime.now(UTC) + timedelta(seconds=seconds)
+
+
+async def test_a_caller_is_not_starved_by_a_worker_at_the_same_gate(
+    database: Database, organisation_id: OrganisationId, direct: Direct
+) -> None:
+    async def handler(_: object) -> None:
+        await asyncio.sleep(0.02)
+
+    kinds = kinds_of(handler)
+    job_id, _ = await submit(database, kinds, organisation_id, numbers(400, gate=GATE))
+    async with working(database, kinds):
+        async with asyncio.timeout(20):
+            while (await status(database, job_id)).completed < 5:  # noqa: ASYNC110 (no event)
+                await asyncio.sleep(0.05)
+        held = await direct.begin(
+            NewJob("test", organisation_id), NewTask("number", Number(1), gate=GATE), latest=_soon()
+        )
+        before = await status(database, job_id)
+        await asyncio.sleep(0.3)
+        assert (await status(database, job_id)).completed - before.completed <= 1
+        await direct.finish(Attempt(held.task))
+    assert (await status(database, held.task.job_id)).status == "completed"
+    assert (await status(database, job_id)).remaining > 0
+    await assert_sound(database)
+
+
+async def test_a_task_dies_with_its_caller(
+    database: Database, organisation_id: OrganisationId, direct: Direct
+) -> None:
+    job = NewJob("test", organisation_id)
+    await direct.begin(job, NewTask("number", Number(1), gate=GATE), latest=_soon())
+    # The caller's connection is cut, as when its process is killed.
+    assert direct.agent._conn is not None
+    await direct.agent._conn.close()
+    duties = asyncio.create_task(
+        maintenance.run(database, maintenance.all_duties(database.settings))
+    )
+    try:
+        dead = await ended(database, job.id)
+    finally:
+        duties.cancel()
+        await asyncio.gather(duties, return_exceptions=True)
+    assert (dead.status, dead.failed) == ("failed", 1)
+    async with database.system_tx() as conn:
+        assert "died" in await conn.fetchval("SELECT error FROM queue.done")
+        assert await conn.fetchval("SELECT count(*) FROM queue.ready") == 0
+    await assert_sound(database)
