@@ -5,5 +5,6 @@ pytest_plugins = [
     "tests.http",
     "tests.command",
     "tests.site.fixture",
+    "tests.marked",
     "tests.scraping",
 ]

@@ -1,36 +1,25 @@
 """What is kept goes when its time is over, a part at a time, and what may leave no trace leaves none."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_network
 
-import aiohttp.web
 import pytest
 import zstandard
 
-from tests.queueing import ended, kinds_of, numbers, submit
+from tests.marked import IN_URL, MARKER, crawled
+from tests.queueing import kinds_of, numbers, submit
 from trapline import app
 from trapline.db import pool
 from trapline.db.pool import Database
 from trapline.logs import configure
-from trapline.model import JobId, OrganisationId, TaskId
+from trapline.model import OrganisationId, TaskId
 from trapline.pipeline import retention
-from trapline.pipeline import submit as submitting
-from trapline.pipeline.options import CrawlOptions, PageOptions
+from trapline.pipeline.options import PageOptions
 from trapline.pipeline.scraping import Asker
 from trapline.queue.maintenance import expiry
 from trapline.queue.sql import jobs as queries
 from trapline.store import fleeting
-
-MARKER = "Quetzalcoatlus"
-IN_URL = "pterodactyl-path"
-PAGE = f"""<html><head><title>{MARKER} title</title>
-<meta name="description" content="{MARKER} described"></head><body><main>
-<h1>{MARKER}</h1><p>{"The " + MARKER + " flew over the valley, slowly and with intent. " * 20}</p>
-<p><a href="/{IN_URL}/next?q={MARKER}">next</a> <a href="/{IN_URL}/broken">broken</a></p>
-</main></body></html>"""
 
 COLUMNS = """
 SELECT format('%I.%I', table_schema, table_name) AS "table", column_name AS "column", data_type AS type
@@ -62,49 +51,6 @@ async def traces(database: Database, marker: str) -> set[str]:
     return found
 
 
-@pytest.fixture
-async def origin() -> AsyncIterator[str]:
-    """A site whose every page holds the marker, also in its headers and its errors."""
-
-    async def answer(request: aiohttp.web.Request) -> aiohttp.web.Response:
-        if request.path == "/robots.txt":
-            return aiohttp.web.Response(status=404)
-        headers = {"ETag": f'"{MARKER}"', "X-Marker": MARKER}
-        status = 404 if "broken" in request.path else 200
-        return aiohttp.web.Response(
-            text=PAGE, content_type="text/html", headers=headers, status=status
-        )
-
-    web = aiohttp.web.Application()
-    web.router.add_get("/{path:.*}", answer)
-    runner = aiohttp.web.AppRunner(web, access_log=None)
-    await runner.setup()
-    listener = aiohttp.web.TCPSite(runner, "127.0.0.1", 0)
-    await listener.start()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}/{IN_URL}/"
-    await runner.cleanup()
-
-
-@pytest.fixture
-def open_database(database: Database) -> Database:
-    """The same, but the site above may be visited."""
-    settings = database.settings.model_copy(update={"allow_nets": (ip_network("127.0.0.0/8"),)})
-    return replace(database, settings=settings)
-
-
-async def _crawl(
-    database: Database, organisation_id: OrganisationId, url: str, *, zdr: bool
-) -> JobId:
-    scrape = {"zero_data_retention": zdr}
-    options = CrawlOptions.parse(url=url, sitemap="skip", delay=0, limit=3, scrape=scrape)
-    async with database.system_tx() as conn:
-        job_id = await submitting.crawl(conn, organisation_id, options)
-    async with app.working(database, database.settings):
-        job = await ended(database, job_id, seconds=90)
-    assert job.completed >= 3
-    return job_id
-
-
 async def test_zero_data_retention_leaves_nothing(
     open_database: Database,
     organisation_id: OrganisationId,
@@ -114,7 +60,7 @@ async def test_zero_data_retention_leaves_nothing(
     configure(
         open_database.settings.model_copy(update={"log_level": "debug", "log_format": "json"})
     )
-    job_id = await _crawl(open_database, organisation_id, origin, zdr=True)
+    job_id = await crawled(open_database, organisation_id, origin, zdr=True)
 
     # For an hour it can be read, and it is in one place only.
     async with open_database.tenant_tx(organisation_id) as conn:
@@ -155,7 +101,7 @@ async def test_a_scrape_that_someone_waits_for_writes_nothing_at_all(
 async def test_what_is_kept_is_found_by_the_same_search(
     open_database: Database, organisation_id: OrganisationId, origin: str
 ) -> None:
-    await _crawl(open_database, organisation_id, origin, zdr=False)
+    await crawled(open_database, organisation_id, origin, zdr=False)
     held = await traces(open_database, MARKER)
     assert {"store.version.markdown", "store.version.metadata", "store.blob, packed"} <= held
 
@@ -165,7 +111,7 @@ async def test_an_hour_of_content_is_readable_and_no_more(
 ) -> None:
     now = datetime.now(UTC)
     await retention.drop_fleeting(open_database, now)
-    job_id = await _crawl(open_database, organisation_id, origin, zdr=True)
+    job_id = await crawled(open_database, organisation_id, origin, zdr=True)
     await retention.drop_fleeting(open_database, now + timedelta(minutes=44))
     async with open_database.system_tx() as conn:
         assert await conn.fetchval("SELECT count(*) FROM store.fleeting_default") == 0

@@ -4,7 +4,7 @@ from fastapi import FastAPI
 
 from trapline import __version__
 from trapline.api import problems, tracing
-from trapline.api.native import admin, health, keys, members, organisations, schedules
+from trapline.api.native import admin, health, jobs, keys, logs, members, organisations, schedules
 from trapline.db.pool import Database
 from trapline.pipeline.scraping import Scraper
 from trapline.settings import Settings
@@ -25,7 +25,7 @@ def build(database: Database, settings: Settings, scraper: Scraper | None = None
     app.state.database = database
     app.state.settings = settings
     app.state.scraper = scraper
-    for part in (health, organisations, members, keys, schedules):
+    for part in (health, organisations, members, keys, jobs, schedules, logs):
         app.include_router(part.router)
     if settings.admin_key is not None:
         app.include_router(admin.router)

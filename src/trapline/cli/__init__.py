@@ -22,7 +22,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "crawl": "Crawl a site; show how it goes and what came of it.",
         "serve": "Start the API, the workers and the embedded PostgreSQL.",
         "work": "Run tasks, without an API; on any number of machines.",
-        "jobs": "Jobs: list, show, cancel, pause, resume, retry, why.",
+        "jobs": "Jobs: create, list, show, counts, errors, cancel, retry, export, why, …",
         "tasks": "Tasks and dead letters: list, show, retry, resolve.",
         "schedule": "Schedules: add, list, show, pause, resume, run, remove.",
         "audit": "Recompute every counter from the rows.",

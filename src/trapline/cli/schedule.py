@@ -1,7 +1,7 @@
 """`trapline schedule`: rules that make jobs."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, get_args
+from typing import get_args
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -14,7 +14,6 @@ from trapline.db.pool import Database
 from trapline.errors import InvalidInput
 from trapline.model import ApplicationId, SiteId
 from trapline.pipeline import templates
-from trapline.pipeline.kinds import BATCH
 from trapline.pipeline.options import DEFAULT_LIMIT
 from trapline.queue import schedules
 from trapline.queue.schedules import Plan
@@ -57,14 +56,6 @@ def _moment(text: str | None, timezone: str) -> datetime | None:
         Rule("one_time", timezone=timezone).check()
         moment = moment.replace(tzinfo=ZoneInfo(timezone))
     return moment
-
-
-def _template(urls: tuple[str, ...], *, pages: bool, limit: int) -> dict[str, Any]:
-    if pages:
-        return {"kind": BATCH, "urls": list(urls)}
-    if len(urls) != 1:
-        raise InvalidInput("A crawl starts at one URL; with --pages a list is visited.")
-    return {"kind": "crawl", "url": urls[0], "options": {"limit": limit}}
 
 
 @command.command("add")
@@ -117,7 +108,7 @@ async def add(
     chosen: ScheduleKind = kind or (
         "recurring" if cron or every else "scheduled" if at else "one_time"
     )
-    template = _template(url, pages=pages, limit=limit)
+    template = templates.typed_in(url, pages=pages, limit=limit)
     templates.read(template, site_id)
     rule = Rule(
         chosen,

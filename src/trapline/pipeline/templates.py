@@ -1,6 +1,6 @@
 """Templates of jobs: what a schedule keeps, read when it is written and made into jobs when it ticks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Final, assert_never
@@ -13,6 +13,7 @@ from trapline.errors import InvalidInput, VisitFailed
 from trapline.frontier.url import typed_url
 from trapline.model import JobId, OrganisationId, SiteId
 from trapline.pipeline import submit
+from trapline.pipeline.kinds import BATCH, CRAWL
 from trapline.pipeline.options import CrawlOptions, VisitOptions
 from trapline.queue.schedules import DEFAULT_IMPORTANCE, priority_of
 from trapline.queue.sql.schedules import ScheduleRow
@@ -59,6 +60,15 @@ def read(template: Mapping[str, Any], site_id: SiteId | None = None) -> Template
     if isinstance(parsed, PagesTemplate):
         parsed.typed()
     return parsed
+
+
+def typed_in(urls: Sequence[str], *, pages: bool, limit: int) -> dict[str, Any]:
+    """Make a template of what a person types: a crawl from one URL, or a visit to each of many."""
+    if pages:
+        return {"kind": BATCH, "urls": list(urls)}
+    if len(urls) != 1:
+        raise InvalidInput("A crawl starts at one URL; with --pages a list is visited.")
+    return {"kind": CRAWL, "url": urls[0], "options": {"limit": limit}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,6 +261,10 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION queue.day_of(p_at timestamp with time zone) RETURNS date
+    LANGUAGE sql IMMUTABLE
+    RETURN ((p_at AT TIME ZONE 'UTC'::text))::date;
+
 CREATE FUNCTION queue.end_if_empty(p_job uuid) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
@@ -371,6 +375,27 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION queue.fit_pages(p_lane bigint, p_want queue.want, p_most integer, p_pages bigint, OUT looked bigint, OUT take integer, OUT pages bigint) RETURNS record
+    LANGUAGE sql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+    WITH upcoming AS MATERIALIZED (
+        SELECT r.priority, r.turn, r.task_id FROM queue.ready r
+        WHERE r.lane_id = p_lane AND (r.priority, r.turn) > (p_want.after_priority, p_want.after_turn)
+            AND r.priority <= p_want.to_priority
+        ORDER BY r.priority, r.turn LIMIT p_most FOR UPDATE SKIP LOCKED
+    ),
+    counted AS (
+        SELECT t.counted, count(*) FILTER (WHERE t.counted) OVER (ORDER BY u.priority, u.turn) AS nth
+        FROM upcoming u
+        CROSS JOIN LATERAL (SELECT t.counted FROM queue.task t WHERE t.id = u.task_id OFFSET 0) t
+    )
+    SELECT count(*), (count(*) FILTER (WHERE c.nth <= p_pages OR c.nth = 0))::integer,
+           count(*) FILTER (WHERE c.counted AND c.nth <= p_pages)
+    FROM counted c
+$$;
+
 CREATE FUNCTION queue.forget_job(p_job uuid, p_most integer) RETURNS bigint
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
@@ -449,10 +474,17 @@ DECLARE
     o record;
 BEGIN
     FOR o IN
-        SELECT e.organisation_id AS id, count(*) AS n FROM unnest(p_endings) e
-        WHERE e.slots & 4 > 0 GROUP BY 1 ORDER BY 1
+        SELECT e.organisation_id AS id, count(*) FILTER (WHERE e.slots & 4 > 0) AS n,
+               -- A page that was skipped, or comes again, has not been visited today.
+               count(*) FILTER (WHERE e.slots & 16 > 0 AND e.verdict NOT IN (0, 1)
+                   AND queue.day_of(e.claimed_at) = queue.day_of(now())) AS unvisited
+        FROM unnest(p_endings) e
+        WHERE e.slots & (4 | 16) > 0 GROUP BY 1 ORDER BY 1
     LOOP
-        UPDATE queue.quota q SET active = q.active - o.n WHERE q.organisation_id = o.id;
+        UPDATE queue.quota q
+        SET active = q.active - o.n,
+            pages = q.pages - CASE WHEN q.day = queue.day_of(now()) THEN o.unvisited ELSE 0 END
+        WHERE q.organisation_id = o.id AND (o.n > 0 OR o.unvisited > 0);
     END LOOP;
 END
 $$;
@@ -517,7 +549,12 @@ BEGIN
     ),
     leased AS (
         INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
-        SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls, p_slots FROM moved m
+        SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls,
+               -- Only pages are counted among the pages of the day.
+               CASE WHEN p_slots & 16 = 0
+                   OR (SELECT t.counted FROM queue.task t WHERE t.id = m.task_id)
+               THEN p_slots ELSE p_slots - 16 END
+        FROM moved m
     )
     SELECT m.task_id, m.lane_id, p_lease, m.priority, m.turn, m.attempts, m.stalls,
            t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.created_at, t.trace_id,
@@ -547,7 +584,11 @@ DECLARE
     job_most integer;
     job_active integer;
     organisation_most integer;
-    organisation_active integer;
+    pages_most bigint;
+    quota queue.quota;
+    looked bigint;
+    fitting integer;
+    new_pages bigint := 0;
     moved integer;
 BEGIN
     SELECT * INTO lane FROM queue.lane l WHERE l.id = p_want.lane_id AND l.open;
@@ -577,17 +618,30 @@ BEGIN
         IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'job', later); RETURN; END IF;
     END IF;
 
-    SELECT o.max_concurrency INTO organisation_most
+    SELECT o.max_concurrency, o.max_pages_per_day INTO organisation_most, pages_most
     FROM tenancy.organisation o WHERE o.id = lane.organisation_id;
-    IF organisation_most IS NOT NULL THEN
+    IF organisation_most IS NOT NULL OR pages_most IS NOT NULL THEN
         INSERT INTO queue.quota (organisation_id) VALUES (lane.organisation_id)
         ON CONFLICT DO NOTHING;
-        SELECT q.active + (q.kept_until > at)::integer INTO organisation_active FROM queue.quota q
+        SELECT * INTO quota FROM queue.quota q
         WHERE q.organisation_id = lane.organisation_id FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
+    END IF;
+    IF organisation_most IS NOT NULL THEN
         slots := slots | 4;
-        room := least(room, organisation_most - organisation_active);
+        room := least(room, organisation_most - quota.active - (quota.kept_until > at)::integer);
         IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'organisation', later); RETURN; END IF;
+    END IF;
+    IF pages_most IS NOT NULL THEN
+        slots := slots | 16;
+        SELECT f.looked, f.take, f.pages INTO looked, fitting, new_pages FROM queue.fit_pages(
+            lane.id, p_want, room,
+            pages_most - CASE WHEN quota.day = queue.day_of(at) THEN quota.pages ELSE 0 END) f;
+        IF looked = 0 THEN RETURN; END IF;
+        IF fitting = 0 THEN
+            RETURN NEXT queue.blocked(lane.id, 'pages', at + interval '10 seconds'); RETURN;
+        END IF;
+        room := fitting;
     END IF;
 
     p_want.take := room;
@@ -604,8 +658,14 @@ BEGIN
     IF slots & 2 > 0 THEN
         UPDATE queue.job j SET active = j.active + moved WHERE j.id = lane.job_id;
     END IF;
-    IF slots & 4 > 0 THEN
-        UPDATE queue.quota q SET active = q.active + moved
+    IF slots & (4 | 16) > 0 THEN
+        UPDATE queue.quota q
+        SET active = q.active + CASE WHEN slots & 4 > 0 THEN moved ELSE 0 END,
+            day = CASE WHEN slots & 16 > 0 THEN queue.day_of(at) ELSE q.day END,
+            pages = CASE
+                WHEN slots & 16 = 0 THEN q.pages
+                WHEN q.day = queue.day_of(at) THEN q.pages + new_pages
+                ELSE new_pages END
         WHERE q.organisation_id = lane.organisation_id;
     END IF;
 END
@@ -789,7 +849,7 @@ BEGIN
     IF coalesce(cardinality(endings), 0) = 0 THEN RETURN '{}'; END IF;
     -- Handing the array on costs more than this look at it, and most batches need none of it.
     SELECT bool_or(e.verdict = 5) AS stalls, bool_or(e.slots & 1 > 0) AS gates,
-           bool_or(e.slots & 4 > 0) AS organisations
+           bool_or(e.slots & (4 | 16) > 0) AS organisations
     INTO has FROM unnest(endings) e;
     IF has.stalls THEN endings := queue.judge_stalls(endings, p_most_stalls); END IF;
     IF bears THEN ids := queue.take_keys(p_tasks); END IF;
@@ -1005,21 +1065,29 @@ DECLARE
     at timestamptz := clock_timestamp();
     kept timestamptz := at + interval '300 milliseconds';
     gate queue.gate;
+    quota queue.quota;
     pause interval;
     most integer;
+    pages_most bigint;
 BEGIN
     slots := 8;
-    SELECT o.max_concurrency INTO most FROM tenancy.organisation o WHERE o.id = p_organisation;
-    IF most IS NOT NULL THEN
+    SELECT o.max_concurrency, o.max_pages_per_day INTO most, pages_most
+    FROM tenancy.organisation o WHERE o.id = p_organisation;
+    IF most IS NOT NULL OR pages_most IS NOT NULL THEN
         INSERT INTO queue.quota (organisation_id) VALUES (p_organisation) ON CONFLICT DO NOTHING;
-        UPDATE queue.quota q SET active = q.active + 1
-        WHERE q.organisation_id = p_organisation AND q.active < most;
-        IF NOT FOUND THEN
+        SELECT * INTO quota FROM queue.quota q WHERE q.organisation_id = p_organisation
+        FOR NO KEY UPDATE;
+        IF quota.day <> queue.day_of(at) THEN quota.pages := 0; END IF;
+        IF quota.pages >= pages_most THEN
+            blocked_by := 'pages';
+            RETURN;
+        ELSIF quota.active >= most THEN
             UPDATE queue.quota q SET kept_until = kept WHERE q.organisation_id = p_organisation;
             blocked_by := 'organisation';
             RETURN;
         END IF;
-        slots := slots | 4;
+        IF most IS NOT NULL THEN slots := slots | 4; END IF;
+        IF pages_most IS NOT NULL THEN slots := slots | 16; END IF;
     END IF;
 
     PERFORM queue.open_gates(ARRAY[p_gate]);
@@ -1033,18 +1101,36 @@ BEGIN
         blocked_by := 'gate';
         UPDATE queue.gate g SET kept_until = kept WHERE g.id = gate.id;
     END IF;
-    IF blocked_by IS NOT NULL THEN
-        IF slots & 4 > 0 THEN
-            UPDATE queue.quota q SET active = q.active - 1 WHERE q.organisation_id = p_organisation;
-        END IF;
-        RETURN;
-    END IF;
+    IF blocked_by IS NOT NULL THEN RETURN; END IF;
     gate_id := gate.id;
     IF most IS NOT NULL THEN slots := slots | 1; END IF;
     UPDATE queue.gate g
     SET in_flight = g.in_flight + (most IS NOT NULL)::integer,
         ready_at = CASE WHEN pause > interval '0' THEN begin_at + pause ELSE g.ready_at END
     WHERE g.id = gate.id;
+    IF slots & (4 | 16) > 0 THEN
+        UPDATE queue.quota q
+        SET active = q.active + (slots & 4 > 0)::integer,
+            day = CASE WHEN slots & 16 > 0 THEN queue.day_of(at) ELSE q.day END,
+            pages = CASE WHEN slots & 16 > 0 THEN quota.pages + 1 ELSE q.pages END
+        WHERE q.organisation_id = p_organisation;
+    END IF;
+END
+$$;
+
+CREATE FUNCTION queue.tally_job() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP <> 'INSERT' THEN
+        INSERT INTO queue.job_tally (organisation_id, hour, kind, status, jobs)
+        VALUES (OLD.organisation_id, date_trunc('hour', OLD.created_at, 'UTC'), OLD.kind, OLD.status, -1);
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        INSERT INTO queue.job_tally (organisation_id, hour, kind, status, jobs)
+        VALUES (NEW.organisation_id, date_trunc('hour', NEW.created_at, 'UTC'), NEW.kind, NEW.status, 1);
+    END IF;
+    RETURN NULL;
 END
 $$;
 
@@ -1846,6 +1932,28 @@ ALTER TABLE queue.job_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE queue.job_tally (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    hour timestamp with time zone NOT NULL,
+    kind text NOT NULL,
+    status text NOT NULL,
+    jobs bigint NOT NULL,
+    folded boolean DEFAULT false NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.02');
+
+ALTER TABLE ONLY queue.job_tally FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.job_tally ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME queue.job_tally_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE queue.lane (
     id bigint NOT NULL,
     organisation_id uuid NOT NULL,
@@ -1913,6 +2021,8 @@ ALTER TABLE ONLY queue.overflow FORCE ROW LEVEL SECURITY;
 CREATE TABLE queue.quota (
     organisation_id uuid NOT NULL,
     active integer DEFAULT 0 NOT NULL,
+    day date DEFAULT '1970-01-01'::date NOT NULL,
+    pages bigint DEFAULT 0 NOT NULL,
     kept_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL
 )
 WITH (fillfactor='50');
@@ -2417,6 +2527,9 @@ ALTER TABLE ONLY queue.job_log_default
 ALTER TABLE ONLY queue.job
     ADD CONSTRAINT job_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY queue.job_tally
+    ADD CONSTRAINT job_tally_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY queue.lane
     ADD CONSTRAINT lane_job_id_gate_id_key UNIQUE (job_id, gate_id);
 
@@ -2529,7 +2642,7 @@ CREATE INDEX source_organisation_idx ON knowledge.source USING btree (organisati
 
 CREATE INDEX agent_alive_idx ON queue.agent USING btree (id) WHERE (finished_at IS NULL);
 
-CREATE INDEX dead_letter_job_idx ON queue.dead_letter USING btree (job_id);
+CREATE INDEX dead_letter_job_idx ON queue.dead_letter USING btree (job_id, task_id);
 
 CREATE INDEX dead_letter_open_idx ON queue.dead_letter USING btree (organisation_id, failed_at) WHERE (resolved_at IS NULL);
 
@@ -2551,13 +2664,17 @@ CREATE INDEX job_log_default_trace_id_idx ON queue.job_log_default USING btree (
 
 CREATE INDEX job_open_idx ON queue.job USING btree (kind) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text]));
 
-CREATE INDEX job_organisation_idx ON queue.job USING btree (organisation_id, created_at DESC);
+CREATE INDEX job_organisation_idx ON queue.job USING btree (organisation_id, created_at DESC, id DESC);
 
-CREATE INDEX job_organisation_status_idx ON queue.job USING btree (organisation_id, status, created_at DESC);
+CREATE INDEX job_organisation_status_idx ON queue.job USING btree (organisation_id, status, created_at DESC, id DESC);
 
 CREATE INDEX job_retry_of_idx ON queue.job USING btree (retry_of) WHERE (retry_of IS NOT NULL);
 
 CREATE UNIQUE INDEX job_standing_key ON queue.job USING btree (organisation_id, kind) WHERE standing;
+
+CREATE INDEX job_tally_organisation_idx ON queue.job_tally USING btree (organisation_id, hour);
+
+CREATE INDEX job_tally_unfolded_idx ON queue.job_tally USING btree (id) WHERE (NOT folded);
 
 CREATE INDEX lane_served_idx ON queue.lane USING btree (organisation_id, priority, id) WHERE (open AND awake);
 
@@ -2652,6 +2769,10 @@ ALTER INDEX queue.statistic_pkey ATTACH PARTITION queue.statistic_default_pkey;
 ALTER INDEX store.fleeting_job_idx ATTACH PARTITION store.fleeting_default_job_id_task_id_idx;
 
 ALTER INDEX store.fleeting_pkey ATTACH PARTITION store.fleeting_default_pkey;
+
+CREATE TRIGGER tally_new AFTER INSERT OR DELETE ON queue.job FOR EACH ROW EXECUTE FUNCTION queue.tally_job();
+
+CREATE TRIGGER tally_status AFTER UPDATE OF status ON queue.job FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION queue.tally_job();
 
 ALTER TABLE ONLY frontier.host
     ADD CONSTRAINT host_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
@@ -2829,6 +2950,8 @@ ALTER TABLE queue.job_log_day ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE queue.job_log_default ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE queue.job_tally ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE queue.lane ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE queue.leased ENABLE ROW LEVEL SECURITY;
@@ -2860,6 +2983,8 @@ CREATE POLICY tenant ON queue.job_log TO trapline_tenant USING ((organisation_id
 CREATE POLICY tenant ON queue.job_log_day TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON queue.job_log_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON queue.job_tally TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON queue.lane TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -2906,6 +3031,8 @@ CREATE POLICY worker ON queue.job_log TO trapline_worker USING (true);
 CREATE POLICY worker ON queue.job_log_day TO trapline_worker USING (true);
 
 CREATE POLICY worker ON queue.job_log_default TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.job_tally TO trapline_worker USING (true);
 
 CREATE POLICY worker ON queue.lane TO trapline_worker USING (true);
 
@@ -3115,6 +3242,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log_default TO trapline_wor
 
 GRANT USAGE ON SEQUENCE queue.job_log_id_seq TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.job_log_id_seq TO trapline_tenant;
+
+GRANT SELECT,INSERT ON TABLE queue.job_tally TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_tally TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE queue.job_tally_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE queue.job_tally_id_seq TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lane TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lane TO trapline_worker;
