@@ -7,4 +7,5 @@ pytest_plugins = [
     "tests.site.fixture",
     "tests.marked",
     "tests.scraping",
+    "tests.serving",
 ]

@@ -66,9 +66,11 @@ class Format(StrEnum):
     BRANDING = "branding"
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A hyperlink of a page; `url` is absolute and without a fragment."""
+class Link(Struct, frozen=True, gc=False):
+    """A hyperlink of a page; `url` is absolute and without a fragment.
+
+    A Struct, for a page has hundreds: it is as frozen as a dataclass, and ten times faster to make.
+    """
 
     url: str
     text: str = ""
@@ -94,6 +96,8 @@ class Metadata:
     """
 
     title: str | None = None
+    headline: str | None = None
+    """The title as the page itself gives it, without the site's name."""
     description: str | None = None
     language: str | None = None
     author: str | None = None

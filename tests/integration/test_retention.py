@@ -186,6 +186,16 @@ async def test_versions_are_kept_by_number_and_by_age(
     assert len(numbers_left) == 3 * len(left)
 
 
+async def test_a_site_says_itself_what_is_kept(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    await _versions(database, organisation_id)
+    async with database.system_tx() as conn:
+        await conn.execute("""UPDATE store.site SET config = '{"retention": {"versions": 2}}'""")
+    settings = database.settings.model_copy(update={"keep_versions": 4})
+    assert await retention.drop_versions(replace(database, settings=settings)) == 6
+
+
 # Jobs
 
 

@@ -36,11 +36,6 @@ class Principal:
     scopes: frozenset[str]
     administrator: bool = False
 
-    @property
-    def label(self) -> str:
-        """What is noted as who did something."""
-        return "api" if self.api_key_id is None else f"key {self.api_key_id}"
-
     @classmethod
     def administrator_of(cls, organisation_id: OrganisationId) -> Self:
         """Return who may do everything on this server, at home in one organisation."""

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from itertools import chain
-from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -54,12 +53,13 @@ class Blocks:
 
 def read_blocks(outline: Outline) -> Blocks:
     code = outline.code
-    rows = np.flatnonzero(code == TEXT_NODE)
+    rows = outline.by_code[slice(*outline.code_starts[TEXT_NODE : TEXT_NODE + 2])]
     rows = rows[outline.enclosing(np.flatnonzero(HIDDEN_TAGS[code]), rows) == 0]
-    data = list(map(attrgetter("data"), map(outline.nodes.__getitem__, rows.tolist())))
+    nodes = outline.nodes
+    data = [nodes[row].data for row in rows.tolist()]
     # Most text nodes are the white space between tags: a gap in the numbering is all they leave.
-    place = np.flatnonzero(~np.fromiter(map(str.isspace, data), np.bool_, len(data)))
-    data = list(map(data.__getitem__, place.tolist()))
+    place = [number for number, text in enumerate(data) if not text.isspace()]
+    data = list(map(data.__getitem__, place))
     rows = rows[place]
     block_level = BLOCK_TAGS[code] | (code == OTHER_NODE)
     owners = outline.nearest(block_level)[rows]

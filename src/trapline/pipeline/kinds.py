@@ -12,6 +12,9 @@ from trapline.queue.retries import RetryPolicy
 CRAWL: Final = "crawl"
 SCRAPE: Final = "scrape"
 BATCH: Final = "batch_scrape"
+EXTRACT: Final = "extract"
+
+MAP: Final = "map"
 
 # Tasks.
 KICKOFF: Final = "kickoff"
@@ -43,6 +46,12 @@ class PageTask(Struct, frozen=True, omit_defaults=True):
     changes: str | None = None
 
 
+class MapTask(Struct, frozen=True):
+    """Find the URLs of a site, for a caller who waits."""
+
+    url: str
+
+
 _PATIENT = RetryPolicy(max_attempts=4, first=timedelta(seconds=2))
 
 
@@ -52,8 +61,9 @@ def crawl_kinds(
     """Return the kinds, with their handlers where there is a worker to run them."""
     return Kinds(
         (
-            Kind(KICKOFF, Kickoff, kickoff, _PATIENT),
+            Kind(KICKOFF, Kickoff, kickoff, _PATIENT, stored=True),
             Kind(SITEMAP, SitemapTask, sitemap, _PATIENT, stored=True),
             Kind(PAGE, PageTask, page, _PATIENT, stored=True),
+            Kind(MAP, MapTask),
         )
     )

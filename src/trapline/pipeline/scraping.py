@@ -4,12 +4,9 @@ It is a job with one task that nobody else runs. It waits at the host's gate and
 organisation's limit as any other, leaves the same provenance, and ends in the same transaction.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -20,14 +17,14 @@ from trapline.errors import (
     ExitCode,
     NotFound,
     Outcome,
-    TookTooLong,
     VisitFailed,
 )
 from trapline.extract.attributes import AttributeValues
 from trapline.extract.diff import Diff, diff
 from trapline.frontier.url import url_hash
-from trapline.model import Document, Fetched, JobId, MemberId, OrganisationId, PageId, TraceId
+from trapline.model import Document, Fetched, JobId, PageId
 from trapline.pipeline import documents
+from trapline.pipeline.asking import Asker, until
 from trapline.pipeline.crawls import Crawl
 from trapline.pipeline.kinds import PAGE, SCRAPE, PageTask
 from trapline.pipeline.options import DEFAULT_TIMEOUT, PageOptions, ScrapeOptions
@@ -40,11 +37,10 @@ from trapline.queue.direct import Direct, Held, ended_by
 from trapline.queue.finishing import Attempt
 from trapline.queue.jobs import NewJob
 from trapline.queue.tasks import NewTask
+from trapline.settings import Settings
 from trapline.store.blobs import Blobs
 from trapline.store.pages import Change
 
-_TTL: Final = timedelta(hours=1)
-_FAILED_TTL: Final = timedelta(hours=6)
 # Beyond its fetch, a page needs this to be read and stored.
 _READING: Final = timedelta(seconds=5)
 
@@ -101,18 +97,6 @@ class Scraped:
         return None if self.document is None else self.document.warning
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Who asks, and what else is noted with the job."""
-
-    organisation_id: OrganisationId
-    member_id: MemberId | None = None
-    trace_id: TraceId | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    job_id: JobId | None = None
-    """The id that the job shall have; a new one if None."""
-
-
 @dataclass(slots=True)
 class Scraper:
     """Scrapes in this process."""
@@ -132,7 +116,7 @@ class Scraper:
         if stored is not None:
             return stored
         latest = datetime.now(UTC) + timedelta(seconds=options.scrape.timeout or DEFAULT_TIMEOUT)
-        job = _job(asker, options)
+        job = _job(asker, options, self.database.settings)
         crawl = self.steps.crawls.make(job.id, asker.organisation_id, options)
         if not options.ignore_robots:
             await self._robots(crawl, options.url, latest)
@@ -196,14 +180,14 @@ class Scraper:
 
     async def _robots(self, crawl: Crawl, url: str, latest: datetime) -> None:
         """Read robots.txt before the gate: its Crawl-delay decides how long to wait there."""
-        async with _until(latest):
+        async with until(latest):
             await self.steps.robots_of(crawl, origin_of(url))
 
     async def _attempt(self, crawl: Crawl, held: Held, latest: datetime) -> Attempt:
         """Visit the page and finish its task, whatever happens."""
         task = held.task
         try:
-            async with _until(latest + _READING):
+            async with until(latest + _READING):
                 done = await self.steps.visit(crawl, task)
         except BaseException as error:
             await self.direct.finish(ended_by(task, error))
@@ -244,7 +228,8 @@ def _at(version: StoredVersion | None) -> datetime | None:
     return None if version is None else version.fetched_at
 
 
-def _job(asker: Asker, options: PageOptions) -> NewJob:
+def _job(asker: Asker, options: PageOptions, settings: Settings) -> NewJob:
+    ttl, failed_ttl = jobs.times_kept(settings, single=True)
     return NewJob(
         SCRAPE,
         asker.organisation_id,
@@ -254,8 +239,8 @@ def _job(asker: Asker, options: PageOptions) -> NewJob:
         metadata=asker.metadata,
         trace_id=asker.trace_id,
         zero_data_retention=options.scrape.zero_data_retention,
-        ttl=_TTL,
-        failed_ttl=_FAILED_TTL,
+        ttl=ttl,
+        failed_ttl=failed_ttl,
     )
 
 
@@ -305,16 +290,6 @@ async def _read(
         body=fetched.body if options.with_body else None,
         attributes=documents.attributes(fetched.body, answer.content_type, options),
     )
-
-
-@asynccontextmanager
-async def _until(latest: datetime) -> AsyncIterator[None]:
-    """Bound what is done inside by a moment; TookTooLong when it is not over by then."""
-    try:
-        async with asyncio.timeout((latest - datetime.now(UTC)).total_seconds()):
-            yield
-    except TimeoutError:
-        raise TookTooLong("The page was not there in the time that was given.") from None
 
 
 def _ago(now: datetime, seconds: float | None) -> datetime | None:

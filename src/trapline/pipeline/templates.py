@@ -12,11 +12,13 @@ from trapline.db.connection import Connection
 from trapline.errors import InvalidInput, VisitFailed
 from trapline.frontier.url import typed_url
 from trapline.model import JobId, OrganisationId, SiteId
-from trapline.pipeline import submit
+from trapline.pipeline import sites, submit
 from trapline.pipeline.kinds import BATCH, CRAWL
 from trapline.pipeline.options import CrawlOptions, VisitOptions
+from trapline.pipeline.sites import CrawlWishes
 from trapline.queue.schedules import DEFAULT_IMPORTANCE, priority_of
 from trapline.queue.sql.schedules import ScheduleRow
+from trapline.store import sites as stored_sites
 
 MOST_URLS: Final = 10_000
 
@@ -102,6 +104,8 @@ async def place(conn: Connection, order: Order) -> JobId:
         "metadata": order.metadata,
     }
     match template:
+        case CrawlTemplate() if order.site_id is not None:
+            return await _crawl_site(conn, order, template)
         case CrawlTemplate():
             return await submit.crawl(
                 conn, order.organisation_id, template.wishes(order.site_id), **urgency
@@ -116,6 +120,18 @@ async def place(conn: Connection, order: Order) -> JobId:
             )
         case _:
             assert_never(template)
+
+
+async def _crawl_site(conn: Connection, order: Order, template: CrawlTemplate) -> JobId:
+    """Crawl a site with its own config; the template's options are put over it."""
+    site = await stored_sites.find(conn, order.organisation_id, str(order.site_id))
+    wishes = CrawlWishes(
+        embedded_config=template.options | {"url": template.url},
+        metadata=order.metadata,
+        priority=priority_of(order.importance),
+        trigger="schedule" if "schedule_id" in order.metadata else "manual",
+    )
+    return await sites.crawl(conn, site, wishes)
 
 
 def _of_site(site_id: SiteId | None) -> dict[str, Any]:

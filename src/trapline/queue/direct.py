@@ -85,6 +85,13 @@ class Direct:
             await self._sleep(task, early)
         return Held(task, time.monotonic() - asked if waited_for else 0.0, waited_for)
 
+    async def next_turn(self, task: Task) -> None:
+        """Wait at the gate once more: for another request of a task that has its place."""
+        async with self.database.system_tx() as conn:
+            at = await queries.next_turn(conn, gate_id=task.gate_id)
+        if at is not None:
+            await asyncio.sleep(max(0.0, (at - datetime.now(UTC)).total_seconds()))
+
     async def finish(self, attempt: Attempt) -> None:
         """End an attempt in the finishing transaction, together with others that end now."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -139,9 +146,9 @@ class Direct:
             gate_id=place.gate_id,
             deadline=latest,
             timeout=new.timeout or kind.timeout,
-            created_at=now,
             trace_id=new.trace_id,
             zero_data_retention=job.zero_data_retention,
+            limited=True,
         )
         return place, task
 

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from trapline.api import paging
-from trapline.api.access import Reader, Tenant, Writer
+from trapline.api.access import Reader, Tenant, Writer, name_of
 from trapline.api.paging import Cursor, Most, Page
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
@@ -270,7 +270,9 @@ async def delete_job(conn: Tenant, who: Writer, job_id: UUID) -> None:
 async def cancel_job(conn: Tenant, who: Writer, job_id: UUID, given: Reason | None = None) -> Job:
     """End a job: queued tasks at once, running ones within seconds."""
     found = await _find(conn, job_id)
-    await jobs.cancel(conn, found.id, by=who.label, reason=None if given is None else given.reason)
+    await jobs.cancel(
+        conn, found.id, by=name_of(who), reason=None if given is None else given.reason
+    )
     return Job.of(await jobs.get(conn, found.id))
 
 
@@ -278,7 +280,7 @@ async def cancel_job(conn: Tenant, who: Writer, job_id: UUID, given: Reason | No
 async def pause_job(conn: Tenant, who: Writer, job_id: UUID) -> Job:
     """Let no more tasks start."""
     found = await _find(conn, job_id)
-    await jobs.pause(conn, found.id, by=who.label)
+    await jobs.pause(conn, found.id, by=name_of(who))
     return Job.of(await jobs.get(conn, found.id))
 
 
@@ -286,7 +288,7 @@ async def pause_job(conn: Tenant, who: Writer, job_id: UUID) -> Job:
 async def resume_job(conn: Tenant, who: Writer, job_id: UUID) -> Job:
     """Go on with a paused job."""
     found = await _find(conn, job_id)
-    await jobs.resume(conn, found.id, by=who.label)
+    await jobs.resume(conn, found.id, by=name_of(who))
     return Job.of(await jobs.get(conn, found.id))
 
 

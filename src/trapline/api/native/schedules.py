@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from trapline.api import paging
-from trapline.api.access import Reader, Tenant, Writer
+from trapline.api.access import Reader, Tenant, Writer, name_of
 from trapline.api.paging import Cursor, Most, Page
 from trapline.model import ApplicationId, JobId, ScheduleId, SiteId
 from trapline.pipeline import templates
@@ -184,7 +184,7 @@ async def list_schedules(
 async def add_schedule(conn: Tenant, who: Writer, new: SchedulePlan) -> Schedule:
     """Add a schedule; one of kind `one_time` runs at once."""
     row = await schedules.add(
-        conn, who.organisation_id, new.plan(), now=datetime.now(UTC), by=who.label
+        conn, who.organisation_id, new.plan(), now=datetime.now(UTC), by=name_of(who)
     )
     return Schedule.of(row)
 

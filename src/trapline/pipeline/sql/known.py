@@ -1,5 +1,6 @@
 """Typed functions of known.sql, made by `make sql`: edit that file instead."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ from trapline.db.connection import Connection
 from trapline.model import JobId, OrganisationId, PageId, SiteId, UrlId
 
 
-class KnownPageRow(Struct, frozen=True, gc=False):
+class KnownPagesRow(Struct, frozen=True, gc=False):
     site_id: SiteId
     url_id: UrlId
     organisation_id: OrganisationId
@@ -25,7 +26,16 @@ class KnownPageRow(Struct, frozen=True, gc=False):
     failures: int
     declared: str | None
     due_at: datetime | None
+    hash: bytes
     version_id: int | None
+    content_hash: bytes | None
+
+
+class PreviousVersionRow(Struct, frozen=True, gc=False):
+    text: str
+    markdown: str
+    extractor_version: int
+    sha256: bytes | None
 
 
 class StoredVersion(Struct, frozen=True, gc=False):
@@ -60,24 +70,37 @@ class VersionBeforeRow(Struct, frozen=True, gc=False):
     markdown: str
 
 
-_KNOWN_PAGE: Final = """
--- name: KnownPage
-SELECT c.*, p.version_id
-FROM frontier.url u
-JOIN frontier.candidate c ON c.url_id = u.id
+class TitlesOfRow(Struct, frozen=True, gc=False):
+    hash: bytes
+    title: str | None
+    description: str | None
+
+
+_KNOWN_PAGES: Final = """
+-- name: KnownPages
+SELECT c.*, u.hash, p.version_id, p.content_hash
+FROM unnest(
+    $1::uuid[], $2::uuid[], $3::bytea[]
+) AS wanted (organisation_id, site_id, hash)
+JOIN frontier.url u USING (organisation_id, hash)
+JOIN frontier.candidate c ON c.site_id = wanted.site_id AND c.url_id = u.id
 LEFT JOIN store.page p ON p.site_id = c.site_id AND p.url_id = c.url_id
-WHERE u.organisation_id = $1
-  AND u.hash = $2
-  AND c.site_id = $3
+WHERE c.last_visit_at IS NOT NULL
 """
 
 
-async def known_page(
-    conn: Connection, *, organisation_id: OrganisationId, hash: bytes, site_id: SiteId
-) -> KnownPageRow | None:
-    """What is known of a URL in a site, and the version that a 304 would confirm, if it is still there."""
-    row = await conn.fetchrow(_KNOWN_PAGE, organisation_id, hash, site_id)
-    return None if row is None else KnownPageRow(*row)
+async def known_pages(
+    conn: Connection,
+    *,
+    organisation_ids: Sequence[OrganisationId],
+    site_ids: Sequence[SiteId],
+    hashes: Sequence[bytes],
+) -> list[KnownPagesRow]:
+    """What earlier visits left of URLs in sites, and the version that a 304 would confirm, if it is there."""
+    return [
+        KnownPagesRow(*row)
+        for row in await conn.fetch(_KNOWN_PAGES, organisation_ids, site_ids, hashes)
+    ]
 
 
 _LINKS_OF: Final = """
@@ -90,6 +113,18 @@ async def links_of(conn: Connection, *, version_id: int) -> Any:
     """The links of a version, for a page that has not changed since."""
     value: Any = await conn.fetchval(_LINKS_OF, version_id)
     return value
+
+
+_PREVIOUS_VERSION: Final = """
+-- name: PreviousVersion
+SELECT text, markdown, extractor_version, sha256 FROM store.version WHERE id = $1
+"""
+
+
+async def previous_version(conn: Connection, *, version_id: int) -> PreviousVersionRow | None:
+    """What the version before says, to be compared with what was found."""
+    row = await conn.fetchrow(_PREVIOUS_VERSION, version_id)
+    return None if row is None else PreviousVersionRow(*row)
 
 
 _LATEST_VERSION: Final = """
@@ -155,3 +190,63 @@ async def version_before(conn: Connection, *, version_id: int) -> VersionBeforeR
     """The version of the same page before this one."""
     row = await conn.fetchrow(_VERSION_BEFORE, version_id)
     return None if row is None else VersionBeforeRow(*row)
+
+
+_VERSIONS_BY_IDS: Final = """
+-- name: VersionsByIds
+SELECT v.*, p.site_id, p.last_seen_at, u.url::text AS "url!"
+FROM store.version v
+JOIN store.page p ON p.id = v.page_id
+JOIN frontier.url_text u ON u.id = p.url_id
+WHERE v.id = ANY ($1::bigint[])
+"""
+
+
+async def versions_by_ids(conn: Connection, *, version_ids: Sequence[int]) -> list[StoredVersion]:
+    """Some versions, with the URLs of their pages."""
+    return [StoredVersion(*row) for row in await conn.fetch(_VERSIONS_BY_IDS, version_ids)]
+
+
+_URLS_OF_DOMAIN: Final = """
+-- name: UrlsOfDomain
+SELECT u.url::text AS "url!"
+FROM frontier.host h
+JOIN frontier.url p ON p.host_id = h.id
+JOIN frontier.url_text u ON u.id = p.id
+WHERE h.organisation_id = $1
+  AND (h.name = $2 OR h.name LIKE $3)
+  AND EXISTS (SELECT FROM frontier.candidate c WHERE c.url_id = p.id AND c.failures = 0)
+ORDER BY p.id
+LIMIT $4::integer
+"""
+
+
+async def urls_of_domain(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    host: str,
+    subdomains: str | None,
+    most: int,
+) -> list[str]:
+    """URLs of an organisation on a host, and on its subdomains where a pattern for them is given."""
+    return [
+        row[0] for row in await conn.fetch(_URLS_OF_DOMAIN, organisation_id, host, subdomains, most)
+    ]
+
+
+_TITLES_OF: Final = """
+-- name: TitlesOf
+SELECT u.hash, v.title, (v.metadata ->> 'description')::text AS "description?"
+FROM frontier.url u
+JOIN store.page p ON p.url_id = u.id
+JOIN store.version v ON v.id = p.version_id
+WHERE u.organisation_id = $1 AND u.hash = ANY ($2::bytea[])
+"""
+
+
+async def titles_of(
+    conn: Connection, *, organisation_id: OrganisationId, hashes: Sequence[bytes]
+) -> list[TitlesOfRow]:
+    """Titles and descriptions of pages that are known, by the hash of their URL."""
+    return [TitlesOfRow(*row) for row in await conn.fetch(_TITLES_OF, organisation_id, hashes)]

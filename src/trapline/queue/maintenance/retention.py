@@ -8,7 +8,6 @@ from trapline.queue.maintenance.duty import Duty
 from trapline.queue.sql import maintenance as queries
 from trapline.settings import Settings
 
-KEEP_GATES: Final = timedelta(days=30)
 _KEYS_AT_ONCE: Final = 10_000
 
 
@@ -16,9 +15,9 @@ async def drop(database: Database) -> int:
     """Delete what is past its time."""
     keys = await _drop_keys(database)
     async with database.system_tx() as conn:
-        keep = timedelta(days=database.settings.keep_days)
-        agents = await queries.drop_old_agents(conn, keep=keep)
-        gates = await queries.drop_idle_gates(conn, keep=KEEP_GATES)
+        settings = database.settings
+        agents = await queries.drop_old_agents(conn, keep=timedelta(days=settings.keep_days))
+        gates = await queries.drop_idle_gates(conn, keep=timedelta(days=settings.keep_gates_days))
     return keys + agents + gates
 
 

@@ -89,3 +89,22 @@ async def write_direct(
         _WRITE_DIRECT, organisation_id, tasks, gate_id, slots, agent_id, lease_time
     )
     return None if row is None else WriteDirectRow(*row)
+
+
+_NEXT_TURN: Final = """
+-- name: NextTurn
+WITH turn AS MATERIALIZED (
+    SELECT g.id, greatest(clock_timestamp(), g.ready_at) AS at, greatest(g.floor, g.gap) AS pause
+    FROM queue.gate g WHERE g.id = $1 FOR NO KEY UPDATE
+),
+taken AS (
+    UPDATE queue.gate g SET ready_at = turn.at + turn.pause FROM turn WHERE g.id = turn.id
+)
+SELECT at AS "at!" FROM turn
+"""
+
+
+async def next_turn(conn: Connection, *, gate_id: int) -> datetime | None:
+    """Take the gate's next free moment for one more request of a task that has its place."""
+    value: datetime | None = await conn.fetchval(_NEXT_TURN, gate_id)
+    return value

@@ -12,3 +12,14 @@ FROM queue.write_direct(
     sqlc.arg(organisation_id)::uuid, (sqlc.arg(tasks)::queue.new_task[])[1], sqlc.arg(gate_id)::bigint,
     sqlc.arg(slots)::smallint, sqlc.arg(agent_id)::bigint, sqlc.arg(lease_time)::interval
 );
+
+-- name: NextTurn :one
+-- Take the gate's next free moment for one more request of a task that has its place.
+WITH turn AS MATERIALIZED (
+    SELECT g.id, greatest(clock_timestamp(), g.ready_at) AS at, greatest(g.floor, g.gap) AS pause
+    FROM queue.gate g WHERE g.id = sqlc.arg(gate_id) FOR NO KEY UPDATE
+),
+taken AS (
+    UPDATE queue.gate g SET ready_at = turn.at + turn.pause FROM turn WHERE g.id = turn.id
+)
+SELECT at AS "at!" FROM turn;

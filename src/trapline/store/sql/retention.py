@@ -21,13 +21,16 @@ WITH part AS MATERIALIZED (
 past AS MATERIALIZED (
     SELECT p.id FROM part p
     JOIN store.page g ON g.id = p.page_id
+    JOIN store.site s ON s.id = g.site_id
     LEFT JOIN LATERAL (
         SELECT n.fetched_at FROM store.version n
         WHERE n.page_id = p.page_id AND n.number > p.number
         ORDER BY n.number LIMIT 1) n ON true
     WHERE p.id <> g.version_id AND (
-        g.version_number - p.number >= $3::integer
-        OR n.fetched_at < now() - $4::integer * interval '1 day')
+        g.version_number - p.number >= coalesce(
+            (s.config -> 'retention' ->> 'versions')::integer, $3::integer)
+        OR n.fetched_at < now() - interval '1 day' * coalesce(
+            (s.config -> 'retention' ->> 'days')::integer, $4::integer))
 ),
 gone AS (
     DELETE FROM store.version v WHERE v.id IN (SELECT p.id FROM past p) RETURNING 1
@@ -39,6 +42,6 @@ SELECT (SELECT max(id) FROM part) AS "last?", (SELECT count(*) FROM gone) AS "go
 async def drop_versions(
     conn: Connection, *, after: int, most: int, versions: int | None, days: int | None
 ) -> DropVersionsRow:
-    """Delete, among the next versions, those that are past what is kept: not one of the last so many, or replaced longer ago than so many days. The latest version of a page always stays."""
+    """Delete, among the next versions, those that are past what is kept: not one of the last so many, or replaced longer ago than so many days. A site's own config comes before the settings, and the latest version of a page always stays."""
     (row,) = await conn.fetch(_DROP_VERSIONS, after, most, versions, days)
     return DropVersionsRow(*row)
