@@ -6,6 +6,7 @@ pytest_plugins = [
     "tests.command",
     "tests.site.fixture",
     "tests.marked",
+    "tests.objects",
     "tests.scraping",
     "tests.serving",
 ]

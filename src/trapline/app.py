@@ -118,7 +118,7 @@ async def working(
         Searching(settings) as searching,
     ):
         steps = Steps(database, settings, fetcher, model)
-        keeping = Keeping(Blobs.at(settings.blobs))
+        keeping = Keeping(Blobs.of(settings))
         gathering = Gathering(model)
         kinds = crawl_kinds(steps.kickoff, steps.sitemap, steps.page)
         kinds.register(extract_kind(gathering.extract))
@@ -195,7 +195,7 @@ async def scraping(
         alive = asyncio.create_task(agent.keep_alive(), name="agent")
         steps = Steps(database, settings, fetcher)
         try:
-            yield _scraper(steps, Keeping(Blobs.at(settings.blobs)), agent, bell)
+            yield _scraper(steps, Keeping(Blobs.of(settings)), agent, bell)
         finally:
             alive.cancel()
             await asyncio.gather(alive, return_exceptions=True)

@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "duplicates": "Pages that are alike: list, show, decide.",
         "export": "Write what was visited as WARC.",
         "import": "Take in pages from WARC files.",
+        "blobs": "Raw bytes: list their places, move them.",
         "audit": "Recompute every counter from the rows.",
         "orgs": "Organisations and their limits.",
         "members": "Members of an organisation.",
