@@ -36,6 +36,8 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
             400: {"model": problems.Problem},
             401: {"model": problems.Problem},
             403: {"model": problems.Problem},
+            404: {"model": problems.Problem},
+            409: {"model": problems.Problem},
         },
     )
     app.state.database = database
