@@ -232,9 +232,7 @@ class Trainer:
         alone_in = batch.matrix @ alone_w + alone_b
         alone, alone_kept = self._dropped(np.maximum(alone_in, 0))
         shared = alone @ shared_w
-        seen = np.concatenate(
-            [alone, *(tell(shared) for tell, _ in batch.context)], axis=1
-        )
+        seen = np.concatenate([alone, *(tell(shared) for tell, _ in batch.context)], axis=1)
         together_in = seen @ together_w + together_b
         together, together_kept = self._dropped(np.maximum(together_in, 0))
         slope = _slope((together @ out_w)[:, 0] + out_b[0], batch, self._loss)[:, None]

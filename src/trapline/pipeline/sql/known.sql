@@ -1,16 +1,21 @@
--- name: KnownPage :one
--- What is known of a URL in a site, and the version that a 304 would confirm, if it is still there.
-SELECT c.*, p.version_id
-FROM frontier.url u
-JOIN frontier.candidate c ON c.url_id = u.id
+-- name: KnownPages :many
+-- What earlier visits left of URLs in sites, and the version that a 304 would confirm, if it is there.
+SELECT c.*, u.hash, p.version_id, p.content_hash
+FROM unnest(
+    sqlc.arg(organisation_ids)::uuid[], sqlc.arg(site_ids)::uuid[], sqlc.arg(hashes)::bytea[]
+) AS wanted (organisation_id, site_id, hash)
+JOIN frontier.url u USING (organisation_id, hash)
+JOIN frontier.candidate c ON c.site_id = wanted.site_id AND c.url_id = u.id
 LEFT JOIN store.page p ON p.site_id = c.site_id AND p.url_id = c.url_id
-WHERE u.organisation_id = sqlc.arg(organisation_id)
-  AND u.hash = sqlc.arg(hash)
-  AND c.site_id = sqlc.arg(site_id);
+WHERE c.last_visit_at IS NOT NULL;
 
 -- name: LinksOf :one
 -- The links of a version, for a page that has not changed since.
 SELECT links FROM store.version WHERE id = sqlc.arg(version_id);
+
+-- name: PreviousVersion :one
+-- What the version before says, to be compared with what was found.
+SELECT text, markdown, extractor_version, sha256 FROM store.version WHERE id = sqlc.arg(version_id);
 
 -- name: LatestVersion :one
 -- The latest version of a URL in a site, if it was confirmed lately enough and is old enough.
@@ -43,6 +48,15 @@ WHERE v.id = sqlc.arg(version_id);
 SELECT b.id, b.fetched_at, b.markdown
 FROM store.version v JOIN store.version b ON b.page_id = v.page_id AND b.number = v.number - 1
 WHERE v.id = sqlc.arg(version_id);
+
+-- name: VersionsByIds :many
+-- Some versions, with the URLs of their pages.
+-- returns: StoredVersion
+SELECT v.*, p.site_id, p.last_seen_at, u.url::text AS "url!"
+FROM store.version v
+JOIN store.page p ON p.id = v.page_id
+JOIN frontier.url_text u ON u.id = p.url_id
+WHERE v.id = ANY (sqlc.arg(version_ids)::bigint[]);
 
 -- name: UrlsOfDomain :many
 -- URLs of an organisation on a host, and on its subdomains where a pattern for them is given.
