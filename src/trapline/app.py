@@ -14,6 +14,7 @@ from trapline.api import application
 from trapline.api.access import is_loopback
 from trapline.api.engine import Engine
 from trapline.api.firecrawl import hooks
+from trapline.archive.sql import rollups
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.db.sql import tenancy as queries
@@ -21,7 +22,7 @@ from trapline.errors import SettingsError, Unavailable
 from trapline.fetch import Fetcher
 from trapline.fetch.posting import Poster
 from trapline.logs import get_logger
-from trapline.pipeline import followups, sites, templates
+from trapline.pipeline import followups, retention, sites, templates
 from trapline.pipeline.gathering import Gathering, extract_kind
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
@@ -49,8 +50,9 @@ from trapline.store.blobs import Blobs
 log = get_logger(__name__)
 
 # The logs of visits, which go together when their time is over.
-VISIT_LOGS = tuple(
-    Log("archive", table, "started_at") for table in ("visit", "request", "redirect", "file")
+VISIT_LOGS = (
+    Log("archive", "visit", "started_at", roll_up=rollups.roll_up_visits),
+    *(Log("archive", table, "started_at") for table in ("request", "redirect", "file")),
 )
 
 # How long a stopping server waits for requests that are still being answered.
@@ -116,7 +118,7 @@ async def working(
         Searching(settings) as searching,
     ):
         steps = Steps(database, settings, fetcher, model)
-        keeping = Keeping(Blobs.at(settings.blobs))
+        keeping = Keeping(Blobs.of(settings))
         gathering = Gathering(model)
         kinds = crawl_kinds(steps.kickoff, steps.sitemap, steps.page)
         kinds.register(extract_kind(gathering.extract))
@@ -163,6 +165,7 @@ def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
     return [
         *maintenance.all_duties(settings),
         *schedules.duties(templates.create),
+        *retention.duties(),
         duty("archive partitions", VISIT_LOGS),
         *followups.duties(),
         *sites.duties(),
@@ -192,7 +195,7 @@ async def scraping(
         alive = asyncio.create_task(agent.keep_alive(), name="agent")
         steps = Steps(database, settings, fetcher)
         try:
-            yield _scraper(steps, Keeping(Blobs.at(settings.blobs)), agent, bell)
+            yield _scraper(steps, Keeping(Blobs.of(settings)), agent, bell)
         finally:
             alive.cancel()
             await asyncio.gather(alive, return_exceptions=True)

@@ -18,14 +18,16 @@ from trapline.frontier.urls import Place
 from trapline.model import AgentId, Document, UrlId
 from trapline.pipeline import noting
 from trapline.pipeline.language import Answers
+from trapline.pipeline.options import PageOptions
 from trapline.pipeline.steps import PageVisit, Told
 from trapline.queue import logbook
 from trapline.queue.agents import Agent
 from trapline.queue.finishing import Attempt, NewEvent, written
 from trapline.queue.logbook import JobNote
 from trapline.queue.retries import Verdict
-from trapline.store import blobs, pages
+from trapline.store import blobs, fleeting, pages
 from trapline.store.blobs import Blobs, Packed
+from trapline.store.fleeting import Fleeting
 from trapline.store.pages import Change, Content, Recorded, Sighting
 
 _INTERVAL: Final = Interval()
@@ -57,8 +59,9 @@ class Keeping:
     async def keep(self, conn: Connection, attempts: Sequence[Attempt]) -> None:
         """Write visits, blobs, versions and candidates of attempts whose leases held."""
         visited = [_Kept(a, a.value) for a in attempts if isinstance(a.value, PageVisit)]
-        # Of what must leave no trace, the task's own end is all that is written.
+        # Of what must leave no trace, the task's own end is all that is written for longer.
         batch = [kept for kept in visited if not kept.attempt.task.zero_data_retention]
+        await _keep_for_an_hour(conn, visited)
         for kept in batch:
             if kept.stored is not None:
                 kept.packed = blobs.pack(kept.visit.fetched.body)
@@ -82,6 +85,29 @@ class Keeping:
         ]
         for kept, visit_id in zip(batch, await archive.record(conn, visits), strict=True):
             kept.visit_id = visit_id
+
+
+async def _keep_for_an_hour(conn: Connection, visited: Sequence[_Kept]) -> None:
+    await fleeting.put(
+        conn,
+        [
+            Fleeting(
+                kept.visit.crawl.organisation_id,
+                kept.attempt.task.job_id,
+                kept.attempt.task.id,
+                kept.visit.fetched.url,
+                kept.visit.fetched.status,
+                kept.visit.fetched.content_type,
+                content_of(kept.visit.document, None),
+                blobs.pack(kept.visit.fetched.body),
+            )
+            for kept in visited
+            if kept.attempt.task.zero_data_retention
+            and kept.visit.document is not None
+            # Who waits for a scrape has its answer: nothing of it is written at all.
+            and not isinstance(kept.visit.crawl.options, PageOptions)
+        ],
+    )
 
 
 async def _keep_told(conn: Connection, attempts: Sequence[Attempt]) -> None:

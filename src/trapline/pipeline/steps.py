@@ -171,7 +171,9 @@ class Steps:
         """Visit a page: decide, fetch, extract, and judge its links."""
         payload: PageTask = task.payload
         site_id = await self.crawls.site_of(crawl, origin_of(payload.url))
-        before = await self.known.find(crawl.organisation_id, site_id, payload.url)
+        before = None
+        if not task.zero_data_retention:
+            before = await self.known.find(crawl.organisation_id, site_id, payload.url)
         started, clock = datetime.now(UTC), time.perf_counter()
         fetched = await self._fetch(crawl, task, before)
         took_ms = round((time.perf_counter() - clock) * 1000)

@@ -19,6 +19,7 @@ from trapline.queue.finishing import Attempt, Finisher
 from trapline.queue.jobs import NewJob
 from trapline.queue.kinds import Kinds
 from trapline.queue.notices import Bell
+from trapline.queue.quotas import used_up
 from trapline.queue.retries import RetryPolicy, Verdict, judge
 from trapline.queue.sql import direct as queries
 from trapline.queue.sql.direct import TakePlaceRow
@@ -61,7 +62,9 @@ class Direct:
     _finishing: asyncio.Task[None] | None = None
 
     async def begin(self, job: NewJob, new: NewTask, *, latest: datetime) -> Held:
-        """Wait for a place and take it; TookTooLong if there is none until `latest`."""
+        """Wait for a place and take it; TookTooLong if there is none until `latest`, LimitReached
+        if the organisation's pages of today are used up.
+        """
         await self.agent.registered()
         asked, pause, waited_for = time.monotonic(), _SHORTEST_PAUSE, None
         while True:
@@ -69,6 +72,8 @@ class Direct:
             if task is not None and place.begin_at is not None:
                 break
             waited_for = place.blocked_by
+            if waited_for == "pages":
+                raise used_up(datetime.now(UTC))
             if waited_for == "gap" or datetime.now(UTC) + timedelta(seconds=pause) > latest:
                 reason = _REASONS.get(waited_for or "", "a place")
                 raise TookTooLong(f"The time was up waiting for {reason}.", waited_for=waited_for)
