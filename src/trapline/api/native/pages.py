@@ -1,5 +1,6 @@
 """`/api/pages`: pages, their versions, how they were at a time and what differs between two."""
 
+import asyncio
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -249,7 +250,7 @@ async def compare_versions(
     later = page.version_number if new is None else new
     earlier = max(1, later - 1) if old is None else old
     before, after = await _version(conn, page, earlier), await _version(conn, page, later)
-    return difference(before, after, await noise_of(conn, page.site_id))
+    return await difference(before, after, await noise_of(conn, page.site_id))
 
 
 @router.get("/{page_id}/documents")
@@ -266,9 +267,10 @@ async def list_documents(
 _LAST = 2**31 - 1
 
 
-def difference(before: VersionRow, after: VersionRow, noise: Patterns) -> Difference:
+async def difference(before: VersionRow, after: VersionRow, noise: Patterns) -> Difference:
     """Compare two versions as they are shown."""
-    found = comparing.difference(before.markdown, after.markdown, noise)
+    # A large diff takes its time, and the loop has others to answer.
+    found = await asyncio.to_thread(comparing.difference, before.markdown, after.markdown, noise)
     return Difference(
         old=WholeVersion.model_validate(before),
         new=WholeVersion.model_validate(after),
