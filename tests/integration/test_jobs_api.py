@@ -1,6 +1,7 @@
 """Jobs over HTTP and on the command line: made, listed, counted, steered, exported."""
 
 import csv
+import gzip
 import io
 import json
 import zipfile
@@ -295,6 +296,10 @@ async def test_pages_are_exported_in_every_format(
             assert answer.status == 200
             assert str(job_id) in answer.headers["Content-Disposition"]
             bodies[name] = await answer.read()
+    async with api.get(f"/api/jobs/{job_id}/export", params={"format": "warc"}) as answer:
+        warc = gzip.decompress(await answer.read())
+    # Visits that leave no trace are in no archive.
+    assert (MARKER.encode() in warc) is not zdr
     lines = [json.loads(line) for line in bodies["jsonl"].splitlines()]
     assert len(lines) >= 2
     assert all(MARKER in line["markdown"] for line in lines)
