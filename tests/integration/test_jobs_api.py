@@ -149,7 +149,9 @@ async def test_counts_are_right_before_and_after_folding(
     ],
 )
 async def test_a_bad_job_is_refused(api: aiohttp.ClientSession, wrong: dict[str, Any]) -> None:
-    async with api.post("/api/jobs", json=CRAWL | wrong) as answer:
+    body = io.BytesIO(json.dumps(CRAWL | wrong).encode())
+    headers = {"Content-Type": "application/json"}
+    async with api.post("/api/jobs", data=body, headers=headers) as answer:
         assert answer.status in {400, 413}, await answer.text()
         assert answer.content_type == "application/problem+json"
 

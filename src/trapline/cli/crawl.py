@@ -22,8 +22,8 @@ from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import Conflict
 from trapline.model import JobId, OrganisationId
+from trapline.pipeline import followups, submit
 from trapline.pipeline import report as reports
-from trapline.pipeline import submit
 from trapline.pipeline.options import DEFAULT_LIMIT, CrawlOptions
 from trapline.queue import jobs
 from trapline.queue.sql.jobs import JobRow
@@ -87,6 +87,7 @@ async def command(
     job_id = await _job(database, organisation_id, url, resume, wishes)
     async with app.working(database, database.settings, name=worker_name), _pausing() as paused:
         job = await _follow(database, organisation_id, job_id, paused, quiet=as_json)
+    await followups.catch_up(database)
     if job.status == "paused":
         click.echo(f"\nPaused. Go on with: trapline crawl --resume {job_id}", err=True)
         raise click.exceptions.Exit(130)
