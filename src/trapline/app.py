@@ -25,6 +25,7 @@ from trapline.pipeline.steps import Steps
 from trapline.queue.agents import Agent
 from trapline.queue.direct import Direct
 from trapline.queue.finishing import Finisher
+from trapline.queue.leaving import Leaving
 from trapline.queue.maintenance import loop as maintenance
 from trapline.queue.maintenance import schedules
 from trapline.queue.maintenance.partitions import Log, duty
@@ -104,6 +105,7 @@ async def working(
             store=keeping.keep,
         )
         keeping.agent = worker.agent
+        steps.leaving = Leaving(database, worker.freed)
         running = asyncio.create_task(worker.run(), name="worker")
         duties = asyncio.create_task(
             maintenance.run(

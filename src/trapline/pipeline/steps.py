@@ -5,7 +5,7 @@ where `keeping.keep` stores it together with the end of its task.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -44,16 +44,18 @@ from trapline.pipeline.kinds import PAGE, SITEMAP, Kickoff, PageTask, SitemapTas
 from trapline.pipeline.robots import OriginRobots, RobotsFiles, refusal
 from trapline.pipeline.sql import known
 from trapline.pipeline.sql.known import KnownPageRow
-from trapline.pipeline.submit import host_gate
+from trapline.pipeline.submit import DEFAULT_IN_FLIGHT, host_gate
 from trapline.queue import gates, tasks
 from trapline.queue.finishing import Finished
 from trapline.queue.gates import GateChange
+from trapline.queue.leaving import Leaving
 from trapline.queue.logbook import Note
 from trapline.queue.tasks import NewTask, Source, Task, Unique
 from trapline.settings import Settings
 from trapline.store.pages import Recorded
 
 _MOST_HOSTS: Final = 10_000
+_FEW_PLACES: Final = 8
 
 
 @dataclass(slots=True)
@@ -93,6 +95,8 @@ class Steps:
     fetcher: Fetcher
     robots: RobotsFiles = field(init=False)
     crawls: Crawls = field(init=False)
+    # Where there is one, a host gets its next request while this page is still being stored.
+    leaving: Leaving | None = None
     _paces: dict[str, HostPace] = field(default_factory=dict)
     _floors: dict[str, OriginRobots] = field(default_factory=dict)
 
@@ -143,6 +147,7 @@ class Steps:
         started, clock = datetime.now(UTC), time.perf_counter()
         fetched = await self._fetch(crawl, task, before)
         took_ms = round((time.perf_counter() - clock) * 1000)
+        left = self._leave(crawl, task)
         visit = PageVisit(payload, crawl, site_id, fetched, started, took_ms, before)
         error: VisitFailed | None = None
         children: list[NewTask] = []
@@ -160,6 +165,8 @@ class Steps:
             error = VisitFailed(
                 fetched.exit_code, _detail(fetched), retry_after=fetched.retry_after
             )
+        if left is not None:
+            await left
         return Finished(
             visit, children=children, gate=self._pace(crawl, payload.url, fetched), error=error
         )
@@ -252,6 +259,13 @@ class Steps:
             times.append(max((deadline - datetime.now(UTC)).total_seconds(), 0.001))
         usual = self.fetcher.limits
         return replace(usual, total=min(usual.total, *times)) if times else None
+
+    def _leave(self, crawl: Crawl, task: Task) -> Awaitable[None] | None:
+        """Give the host's place back at once, where places are so few that others wait for it."""
+        bound = crawl.options.max_concurrency or DEFAULT_IN_FLIGHT
+        if self.leaving is None or bound > _FEW_PLACES:
+            return None
+        return self.leaving.leave(task)
 
     # Spread
 

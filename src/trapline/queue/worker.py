@@ -118,6 +118,11 @@ class Worker:
         self._stopping.set()
         self._news.set()
 
+    def freed(self, gate_ids: Sequence[int]) -> None:
+        """Look again at lanes that wait for these gates: they have room."""
+        self._lanes.free((), gate_ids, time.monotonic())
+        self._news.set()
+
     async def run(self) -> None:
         """Work until stopped."""
         await self.agent.register()
