@@ -66,9 +66,11 @@ class Format(StrEnum):
     BRANDING = "branding"
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A hyperlink of a page; `url` is absolute and without a fragment."""
+class Link(Struct, frozen=True, gc=False):
+    """A hyperlink of a page; `url` is absolute and without a fragment.
+
+    A Struct, for a page has hundreds: it is as frozen as a dataclass, and ten times faster to make.
+    """
 
     url: str
     text: str = ""
@@ -135,6 +137,8 @@ class Document:
     branding: Mapping[str, object] | None = None
     summary: str | None = None
     warning: str | None = None
+    charset: str | None = None
+    """Of HTML: the character set that it was read in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,6 +129,11 @@ class Settings(BaseSettings):
         description="Key for the administrative endpoints; without it they do not exist.",
     )
 
+    changedetection_secret: SecretStr | None = Field(
+        default=None,
+        description="Secret of the reports that changedetection.io sends; without it none is taken.",
+    )
+
     # Network safety
     allow_nets: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_split)] = Field(
         default=(),
@@ -169,6 +174,57 @@ class Settings(BaseSettings):
     )
     fetch_total_timeout: float = Field(
         default=120.0, gt=0, description="Seconds for a whole fetch, with all its redirects."
+    )
+
+    # Webhooks
+    webhook_secret: SecretStr | None = Field(
+        default=None,
+        description="Signs every webhook: X-Firecrawl-Signature is the HMAC-SHA256 of its body.",
+    )
+    allow_local_webhooks: bool = Field(
+        default=False,
+        validation_alias=AliasChoices(
+            "TRAPLINE_ALLOW_LOCAL_WEBHOOKS", "ALLOW_LOCAL_WEBHOOKS", "allow_local_webhooks"
+        ),
+        description="Whether webhooks may go to private addresses too.",
+    )
+
+    # Language model and web search
+    llm_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://",
+        description="An OpenAI-compatible endpoint, such as http://127.0.0.1:11434/v1. Without it"
+        " the formats json and question are refused, and summaries are made of the page's own"
+        " sentences.",
+    )
+    llm_key: SecretStr | None = Field(default=None, description="Its API key.")
+    llm_model: str = Field(default="gpt-4o-mini", description="Which of its models is asked.")
+    llm_timeout: float = Field(default=60.0, gt=0, description="Seconds that it may take.")
+    llm_input_tokens: int = Field(
+        default=60_000, ge=100, description="Most tokens of a page that it is given."
+    )
+    llm_output_tokens: int = Field(
+        default=4_096, ge=16, description="Most tokens that it may answer with."
+    )
+    searxng_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://",
+        description="A SearXNG with the JSON format on; web search asks it.",
+    )
+
+    # Politeness
+    host_gap: float = Field(
+        default=0.0,
+        ge=0,
+        le=300,
+        description="Least seconds between two requests to a host, before they are shared by those"
+        " in flight; a slow host is given more.",
+    )
+    recrawl_least_hours: float = Field(
+        default=24.0, gt=0, description="Hours after which a page that always changes is due again."
+    )
+    recrawl_most_hours: float = Field(
+        default=720.0, gt=0, description="Hours after which a page that never changes is due again."
     )
 
     # Queue

@@ -62,6 +62,7 @@ class File:
     last_modified: datetime | None = None
     canonical_url_id: UrlId | None = None
     charset: str | None = None
+    robots: str | None = None
     sha256: bytes | None = None
     from_request: bool = True
 
@@ -195,6 +196,7 @@ async def _add_files(conn: Connection, visits: Sequence[tuple[int, Visit]]) -> N
         mimetype_ids=[types[f.media_type] for _, _, f in rows],
         canonical_url_ids=[f.canonical_url_id for _, _, f in rows],
         charsets=[f.charset for _, _, f in rows],
+        robots=[f.robots for _, _, f in rows],
         sha256s=[f.sha256 for _, _, f in rows],
     )
 

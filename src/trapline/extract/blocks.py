@@ -1,8 +1,7 @@
 """The text of a page, cut into blocks: runs of inline text between block boundaries."""
 
 from dataclasses import dataclass
-from itertools import chain
-from operator import attrgetter
+from itertools import chain, repeat
 from typing import Final
 
 import numpy as np
@@ -28,7 +27,7 @@ BLOCK_TAGS: Final = tag_set(
     "dialog menu center frameset"
 )
 _BOUNDARY: Final = "\x00"
-_JOINTS: Final = ("", " ", _BOUNDARY)
+_JOINTS: Final = ("", " ", f" {_BOUNDARY} ")
 _PARAGRAPH_BREAKS: Final = 2
 
 
@@ -37,8 +36,8 @@ class Blocks:
     """Blocks in document order; `piece_*` are the text nodes they are made of."""
 
     texts: list[str]
-    split: list[list[str]]
-    """The same, as words between white space."""
+    stream: list[str]
+    """All words between white space, with a boundary before those of each block."""
     words: Ints
     owner: Ints
     """Row of the block-level element that a block stands in."""
@@ -54,23 +53,24 @@ class Blocks:
 
 def read_blocks(outline: Outline) -> Blocks:
     code = outline.code
-    rows = np.flatnonzero(code == TEXT_NODE)
+    rows = outline.by_code[slice(*outline.code_starts[TEXT_NODE : TEXT_NODE + 2])]
     rows = rows[outline.enclosing(np.flatnonzero(HIDDEN_TAGS[code]), rows) == 0]
-    data = list(map(attrgetter("data"), map(outline.nodes.__getitem__, rows.tolist())))
+    nodes = outline.nodes
+    data = [nodes[row].data for row in rows.tolist()]
     # Most text nodes are the white space between tags: a gap in the numbering is all they leave.
-    place = np.flatnonzero(~np.fromiter(map(str.isspace, data), np.bool_, len(data)))
-    data = list(map(data.__getitem__, place.tolist()))
+    place = [number for number, text in enumerate(data) if not text.isspace()]
+    data = list(map(data.__getitem__, place))
     rows = rows[place]
     block_level = BLOCK_TAGS[code] | (code == OTHER_NODE)
     owners = outline.nearest(block_level)[rows]
     starts, joints = _boundaries(outline, rows, owners, block_level, np.diff(place) > 1)
-    page = "".join(chain.from_iterable(zip(joints, data, strict=True)))
-    split = list(map(str.split, page.split(_BOUNDARY)[1:]))
+    stream = "".join(chain.from_iterable(zip(joints, data, strict=True))).split()
+    texts = " ".join(stream)[len(_JOINTS[2]) - 1 :].split(_JOINTS[2]) if stream else []
     first = np.flatnonzero(starts)
     return Blocks(
-        texts=list(map(" ".join, split)),
-        split=split,
-        words=np.fromiter(map(len, split), np.intp, len(split)),
+        texts=texts,
+        stream=stream,
+        words=np.fromiter(map(str.count, texts, repeat(" ")), np.intp, len(texts)) + 1,
         owner=owners[first],
         first=rows[first],
         piece_row=rows,

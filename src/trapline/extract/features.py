@@ -5,6 +5,7 @@ model file: change one and the model must be trained again (`make train-extracto
 """
 
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -63,9 +64,28 @@ _SHARED_COLUMNS: Final = (
     "in_article", "in_main", "own_p", "own_li", "own_td", "in_pre", "in_nav", "own_h2", "own_h3",
 )  # fmt: skip
 _LISTED: Final = tag_set("li tr td dt dd option article section")
-_COUNTED_TAGS: Final = (
-    "p h1 h2 h3 li a img table td form input article section pre button time code"
-)
+_COUNTED_TAGS: Final = [
+    "p",
+    "h1",
+    "h2",
+    "h3",
+    "li",
+    "a",
+    "img",
+    "table",
+    "td",
+    "form",
+    "input",
+    "article",
+    "section",
+    "pre",
+    "button",
+    "time",
+    "code",
+]
+_COUNTED_CODES: Final = [TAG[tag] for tag in _COUNTED_TAGS]
+_COUNT_NAMES: Final = [f"count_{tag}" for tag in _COUNTED_TAGS]
+_SHARE_NAMES: Final = [f"text_{tag}" for tag in _SHARED_TAGS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,31 +142,41 @@ def read_layout(outline: Outline, blocks: Blocks, classes: Ints) -> Layout:
 
 
 class Totals:
-    """Sums over subtrees, of blocks counted where they start and of text where it stands."""
+    """Sums over subtrees, of blocks counted where they start and of text where it stands.
+
+    They are made for the rows that hold blocks, and the root, which comes first.
+    """
 
     def __init__(self, layout: Layout, letters: Ints) -> None:
         outline, blocks = layout.outline, layout.blocks
-        size = len(outline.code)
-        self._last = outline.last
-        linked = outline.enclosing(outline.rows_of("a"), blocks.piece_row) > 0
+        size, start, pieces = len(outline.code), blocks.first, blocks.piece_row
+        linked = outline.enclosing(outline.rows_of("a"), pieces) > 0
         in_link = np.where(linked, blocks.piece_size, 0)
         paragraph = outline.code[blocks.owner] == TAG["p"]
-        start = blocks.first
-        self.chars = self._sums(np.bincount(blocks.piece_row, blocks.piece_size, size))
-        self.link_chars = self._sums(np.bincount(blocks.piece_row, in_link, size))
-        self.blocks = self._sums(np.bincount(start, minlength=size))
-        self.words = self._sums(np.bincount(start, blocks.words, size))
-        self.prose = self._sums(np.bincount(start, np.where(paragraph, blocks.words, 0), size))
-        self.stops = self._sums(np.bincount(start, letters, size))
-        self.images = self._sums(outline.code == TAG["img"])
-        self.controls = self._sums(_CONTROLS[outline.code])
-        self.anchors = self._sums(outline.code == TAG["a"])
+        running = np.zeros((9, size + 1))
+        values = running[:, 1:]
+        values[0] = np.bincount(start, minlength=size)
+        values[1] = np.bincount(start, blocks.words, size)
+        values[2] = np.bincount(start, np.where(paragraph, blocks.words, 0), size)
+        values[3] = np.bincount(start, letters, size)
+        values[4] = np.bincount(pieces, blocks.piece_size, size)
+        values[5] = np.bincount(pieces, in_link, size)
+        values[6] = outline.code == TAG["img"]
+        values[7] = _CONTROLS[outline.code]
+        values[8] = outline.code == TAG["a"]
+        np.cumsum(values, axis=1, out=values)
+        holding = running[0].take(outline.last + 1) > running[0, :-1]
+        holding[0] = True
+        self.rows = np.flatnonzero(holding)
+        self.place = np.cumsum(holding) - 1
+        """Where among `rows` each row of the outline is."""
+        ends = outline.last[self.rows] + 1
+        self.blocks, self.words, self.prose, self.stops, self.chars, self.link_chars, *others = (
+            running.take(ends, axis=1) - running.take(self.rows, axis=1)
+        )
+        self.images, self.controls, self.anchors = others
         self.block_link_chars = np.bincount(blocks.piece_block, in_link, len(blocks))
         self.block_chars = np.bincount(blocks.piece_block, blocks.piece_size, len(blocks))
-
-    def _sums(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        running = np.concatenate(([0], np.cumsum(values)))
-        return running[self._last + 1] - running[:-1]
 
 
 def text_counts(texts: list[str]) -> npt.NDArray[np.int64]:
@@ -161,8 +191,9 @@ def text_counts(texts: list[str]) -> npt.NDArray[np.int64]:
 def _text_columns(blocks: Blocks, counts: npt.NDArray[np.int64]) -> Columns:
     length = counts.sum(axis=1)
     share = counts / np.maximum(length, 1)[:, None]
-    ends = np.fromiter((text[-1] in '.!?…:"”' for text in blocks.texts), np.float32, len(blocks))
-    closes = np.fromiter((text[-1] in ".!?…" for text in blocks.texts), np.float32, len(blocks))
+    last = [text[-1] for text in blocks.texts]
+    ends = np.array([char in '.!?…:"”' for char in last], dtype=np.bool_)
+    closes = np.array([char in ".!?…" for char in last], dtype=np.bool_)
     return {
         "words": _log(blocks.words),
         "chars": _log(length),
@@ -250,12 +281,14 @@ def _windowed(values: npt.NDArray[Any], span: int) -> npt.NDArray[Any]:
 _MEASURES: Final = (
     "words", "share", "links", "prose", "blocks", "stops", "images", "controls", "anchors",
 )  # fmt: skip
+_CONTAINERS: Final = ("up1", "up2", "up3", "up4", "mark", "record", "holder")
+_CONTAINER_COLUMNS: Final = [f"{name}_{measure}" for name in _CONTAINERS for measure in _MEASURES]
 
 
-def _measures(totals: Totals) -> npt.NDArray[np.float32]:
-    """What is measured of an element that holds blocks, for every row."""
+def _measures(totals: Totals) -> Floats:
+    """What is measured of the elements that hold blocks, a row each."""
     blocks = np.maximum(totals.blocks, 1)
-    return np.stack(
+    return np.array(
         (
             _log(totals.words),
             totals.words / max(float(totals.words[0]), 1),
@@ -267,23 +300,26 @@ def _measures(totals: Totals) -> npt.NDArray[np.float32]:
             totals.controls / blocks,
             totals.anchors / blocks,
         ),
-        axis=1,
-    ).astype(np.float32)
+        dtype=np.float32,
+    )
 
 
 def _container_columns(layout: Layout, totals: Totals) -> Columns:
     outline, blocks = layout.outline, layout.blocks
-    measures = _measures(totals)
     landmark = outline.nearest(_LANDMARKS[outline.code])[blocks.owner]
-    around = {f"up{number}": rows for number, rows in enumerate(layout.level[1:], start=1)}
-    around |= {"mark": landmark, "record": layout.records, "holder": outline.parent[layout.records]}
-    columns: Columns = {}
-    for name, rows in around.items():
-        columns |= zip((f"{name}_{m}" for m in _MEASURES), measures[rows].T, strict=True)
+    around = (*layout.level[1:], landmark, layout.records, outline.parent[layout.records])
+    measures = _measures(totals).take(totals.place[np.array(around)], axis=1)
+    columns: Columns = dict(
+        zip(
+            _CONTAINER_COLUMNS,
+            measures.swapaxes(0, 1).reshape(len(_CONTAINER_COLUMNS), len(blocks)),
+            strict=True,
+        )
+    )
     page_prose = max(float(totals.prose[0]), 1)
     for part in (0.5, 0.8):
         holding = np.flatnonzero(totals.prose >= part * page_prose)
-        root = holding[-1] if len(holding) else 0
+        root = totals.rows[holding[-1]] if len(holding) else 0
         columns[f"inside_{part}"] = (blocks.first >= root) & (blocks.first <= outline.last[root])
     return columns
 
@@ -315,14 +351,11 @@ def page_vector(
 ) -> tuple[list[str], Floats]:
     """Numbers about the whole page: they tell its type, and go with every block."""
     outline, blocks = layout.outline, layout.blocks
-    tags = np.bincount(outline.code, minlength=len(TAG) + OTHER_TAG + 1)
+    tags = np.diff(outline.code_starts)
     words = max(int(blocks.words.sum()), 1)
-    inside = {
-        tag: float(blocks.words[columns[name] > 0].sum()) / words
-        for tag, name in zip(_SHARED_TAGS, _SHARED_COLUMNS, strict=True)
-    }
-    names = [f"count_{tag}" for tag in _COUNTED_TAGS.split()] + [f"text_{tag}" for tag in inside]
-    values = [np.log1p(tags[TAG[tag]]) for tag in _COUNTED_TAGS.split()] + list(inside.values())
+    inside = np.array([columns[name] > 0 for name in _SHARED_COLUMNS]) @ blocks.words / words
+    names = [*_COUNT_NAMES, *_SHARE_NAMES]
+    values = [*np.log1p(tags[_COUNTED_CODES]), *inside]
     long = blocks.words[blocks.words > 12]  # noqa: PLR2004
     extra = {
         "page_blocks": np.log1p(len(blocks)),
@@ -340,7 +373,14 @@ def page_vector(
 
 def _echo_columns(blocks: Blocks, echo: frozenset[str]) -> Columns:
     """How much of a block the page's title and description repeat, and how much of them it has."""
-    shared = np.fromiter(map(len, map(echo.intersection, blocks.split)), np.float32, len(blocks))
+    size = len(echo) + 1
+    numbers = dict(zip(echo, range(1, size), strict=True))
+    word = np.fromiter(map(numbers.get, blocks.stream, repeat(0)), np.intp, len(blocks.stream))
+    found = np.flatnonzero(word)
+    block = np.cumsum(blocks.words + 1).searchsorted(found, "right")
+    # A word counts once in a block.
+    pairs = np.unique(block * size + word[found])
+    shared = np.bincount(pairs // size, minlength=len(blocks))
     return {
         "echo": shared / np.maximum(blocks.words, 1),
         "echoed": shared / max(len(echo), 1),

@@ -1,10 +1,12 @@
 """The links of a page: where they lead, what they say, where they stand, whether they show."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import methodcaller
 
 import numpy as np
 import turbohtml
+from msgspec.structs import replace
 
 from trapline.extract.hidden import hidden_roots
 from trapline.extract.outline import Ints, Outline, read_outline
@@ -35,14 +37,14 @@ def read_links(
     rows = np.sort(np.concatenate((outline.rows_of("a"), outline.rows_of("area"))))[:MAX_LINKS]
     # What stands in a template is not on the page until a script puts it there.
     rows = rows[outline.enclosing(outline.rows_of("template"), rows) == 0]
+    anchors = list(map(outline.nodes.__getitem__, rows.tolist()))
     hidden = _hidden(tree, outline, rows)
     placed = _placed(tree, outline, rows)
     found: dict[str, Link] = {}
     other: dict[str, None] = {}
     budget = _TEXT_BUDGET
-    for place, row in enumerate(rows.tolist()):
-        anchor = outline.nodes[row]
-        href = anchor.attr("href")
+    hrefs = map(methodcaller("attr", "href"), anchors)
+    for anchor, href, region, unseen in zip(anchors, hrefs, placed, hidden, strict=True):
         if not href:
             continue
         url = resolver.absolute(href)
@@ -52,11 +54,11 @@ def read_links(
         known = found.get(url)
         if known and known.text and not known.hidden:
             continue
-        text = _text_of(anchor) if budget > 0 else ""
+        text = (" ".join(anchor.text.split()) or _label_of(anchor)) if budget > 0 else ""
         budget -= len(text) + 1
         rel = anchor.attr("rel")
         rels = tuple(rel.lower().split()) if rel else ()
-        link = Link(url, text[:_MAX_TEXT], rels, placed[place], hidden[place])
+        link = Link(url, text[:_MAX_TEXT], rels, region, unseen)
         found[url] = _better(known, link) if known else link
     return Links(tuple(found.values()), tuple(other))
 
@@ -101,9 +103,8 @@ def _keep_other(other: dict[str, None], href: str) -> None:
         other[href] = None
 
 
-def _text_of(anchor: turbohtml.Element) -> str:
-    if words := anchor.text.split():
-        return " ".join(words)
+def _label_of(anchor: turbohtml.Element) -> str:
+    """What stands for the text of a link without one."""
     image = anchor.find("img", alt=True)
     label = anchor.attr("aria-label") or (image and image.attr("alt")) or anchor.attr("title") or ""
     return " ".join(label.split())

@@ -51,6 +51,7 @@ _CODES: Final[dict[object, int]] = {
     turbohtml.ProcessingInstruction: OTHER_NODE,
 }
 _CODES.update(TAG)
+_ALL_CODES: Final = np.arange(len(TAGS) + 1)
 
 
 def tag_set(names: str) -> Flags:
@@ -73,7 +74,9 @@ class Outline:
     code_starts: list[int]
     """Where in `by_code` the rows of each code start."""
     rows: dict[Any, int]
-    """Row of every node."""
+    """Row of every node but the texts."""
+    doublings: int
+    """How often pointers to parents must be doubled to reach the root from everywhere."""
     cut: bool
 
     def rows_of(self, tag: str) -> Ints:
@@ -89,8 +92,9 @@ class Outline:
             only = elements[0]
             inside: Ints = ((rows >= only) & (rows <= self.last[only])).astype(np.intp)
             return inside
-        ended = np.searchsorted(np.sort(self.last[elements]), rows, "left")
-        return np.searchsorted(elements, rows, "right") - ended
+        ends = self.last.take(elements)
+        ends.sort()
+        return elements.searchsorted(rows, "right") - ends.searchsorted(rows, "left")
 
     def inherited(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """For each node the sum of `values` over itself and its ancestors."""
@@ -106,17 +110,17 @@ class Outline:
     def nearest(self, flags: Flags) -> Ints:
         """For each node the closest flagged node among itself and its ancestors; the root if none."""
         found = np.where(flags, np.arange(len(flags)), self.parent)
-        return _settle(found)
+        for _ in range(self.doublings):
+            found = found.take(found)
+        return found
 
     def highest(self, values: Floats) -> Floats:
         """For each node the maximum of `values` over itself and its ancestors."""
         above = self.parent
-        while True:
-            higher = np.maximum(values, values[above])
-            beyond = above[above]
-            if np.array_equal(beyond, above):
-                return higher
-            values, above = higher, beyond
+        for _ in range(self.doublings):
+            values = np.maximum(values, values.take(above))
+            above = above.take(above)
+        return values
 
 
 def read_outline(tree: turbohtml.Document) -> Outline:
@@ -125,28 +129,34 @@ def read_outline(tree: turbohtml.Document) -> Outline:
     # An element gives its tag, any other node its type.
     kinds = map(getattr, nodes, repeat("tag"), map(type, nodes))
     code = np.fromiter(map(_CODES.get, kinds, repeat(OTHER_TAG)), np.intp, size)
-    rows = dict(zip(nodes, range(size), strict=True))
+    holders = np.flatnonzero(code != TEXT_NODE).tolist()
+    rows = dict(zip(map(nodes.__getitem__, holders), holders, strict=True))
     rows[None] = 0
     parents = map(attrgetter("parent"), nodes)
     parent = np.fromiter(map(rows.__getitem__, parents), np.intp, size)
     by_code = np.argsort(code, kind="stable")
     last = _last_descendants(parent)
     cut = size > MAX_NODES
-    code_starts = np.searchsorted(code[by_code], np.arange(len(TAGS) + 1)).tolist()
-    return Outline(nodes, code, parent, last, by_code, code_starts, rows, cut)
+    code_starts = code.take(by_code).searchsorted(_ALL_CODES).tolist()
+    doublings = _depth(last).bit_length()
+    return Outline(nodes, code, parent, last, by_code, code_starts, rows, doublings, cut)
 
 
 def _last_descendants(parent: Ints) -> Ints:
     last = np.arange(len(parent))
     # Rows ascend, so the last write to a parent is its last child.
     last[parent[1:]] = last[1:]
-    return _settle(last)
-
-
-def _settle(pointers: Ints) -> Ints:
-    """Follow pointers to where they end, in as many steps as the depth has binary digits."""
+    # Follow pointers to where they end, in as many steps as the depth has binary digits.
     while True:
-        further: Ints = pointers[pointers]
-        if np.array_equal(further, pointers):
+        further: Ints = last.take(last)
+        if (further == last).all():
             return further
-        pointers = further
+        last = further
+
+
+def _depth(last: Ints) -> int:
+    """How many nodes the deepest node is in, itself included."""
+    size = len(last)
+    closed = np.bincount(last, minlength=size).cumsum()
+    # A node is in all that were opened up to it but those that were closed before it.
+    return int((np.arange(1, size) - closed[:-1]).max(initial=0)) + 1

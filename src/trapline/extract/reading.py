@@ -44,10 +44,9 @@ class Reading:
     def matrix(self, vocabulary: Vocabulary) -> Floats:
         """One row of features a block; those of the whole page are apart, in `page`."""
         columns = {**self.columns, **self.word_columns(vocabulary)}
-        matrix = np.empty((len(self.blocks), len(columns)), dtype=np.float32)
-        for number, column in enumerate(columns.values()):
-            matrix[:, number] = column
-        return matrix
+        matrix = np.empty((len(columns), len(self.blocks)), dtype=np.float32)
+        np.concatenate(list(columns.values()), out=matrix.reshape(-1), casting="unsafe")
+        return matrix.T
 
     def word_columns(self, vocabulary: Vocabulary) -> Columns:
         return {

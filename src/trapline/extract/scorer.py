@@ -56,12 +56,12 @@ class Group:
         of_block[order] = np.cumsum(first) - 1
         return cls(order, np.flatnonzero(first), of_block)
 
-    def means(self, values: Floats, weights: Floats) -> Floats:
-        """The weighted mean of each block's group."""
-        sums = np.add.reduceat((values * weights[:, None])[self.order], self.starts)
-        totals = np.add.reduceat(weights[self.order], self.starts)
+    def means(self, weighted: Floats, weights: Floats) -> Floats:
+        """The mean of each block's group, of values that are multiplied by their weights already."""
+        sums = np.add.reduceat(weighted.take(self.order, axis=0), self.starts)
+        totals = np.add.reduceat(weights.take(self.order), self.starts)
         means: Floats = np.asarray(sums / totals[:, None], dtype=np.float32)
-        return means[self.of_block]
+        return means.take(self.of_block, axis=0)
 
 
 def neighbour_means(values: Floats) -> Floats:
@@ -86,46 +86,43 @@ class Network:
     out: Floats
     out_bias: Floats
 
+    def logits(
+        self, matrix: Floats, page: Floats, groups: tuple[Group, ...], weights: Floats
+    ) -> Floats:
+        own, width = matrix.shape[1], self.alone.shape[1]
+        alone = matrix @ self.alone[:own]
+        alone += page @ self.alone[own:] + self.alone_bias
+        np.maximum(alone, 0, out=alone)
+        shared = alone @ self.shared
+        weighted = shared * weights[:, None]
+        context = np.concatenate(
+            (
+                np.broadcast_to(weighted.sum(axis=0) / weights.sum(), shared.shape),
+                *(group.means(weighted, weights) for group in groups),
+                neighbour_means(shared),
+            ),
+            axis=1,
+        )
+        together = alone @ self.together[:width]
+        together += context @ self.together[width:]
+        together += self.together_bias
+        np.maximum(together, 0, out=together)
+        answer: Floats = (together @ self.out)[:, 0] + self.out_bias
+        return answer
+
 
 class Ensemble:
-    """Several networks of one shape, evaluated side by side."""
+    """Several networks, whose answers are averaged."""
 
     def __init__(self, networks: tuple[Network, ...]) -> None:
         self.networks = networks
-        self._width = networks[0].alone.shape[1]
-        self._alone = np.concatenate([network.alone for network in networks], axis=1)
-        self._alone_bias = np.concatenate([network.alone_bias for network in networks])
-        self._shared = np.stack([network.shared for network in networks])
-        self._together = np.stack([network.together for network in networks])
-        self._together_bias = np.stack([network.together_bias for network in networks])[:, None]
-        self._out = np.stack([network.out for network in networks])
-        self._out_bias = float(np.mean([network.out_bias for network in networks]))
 
     def logits(
         self, matrix: Floats, page: Floats, groups: tuple[Group, ...], weights: Floats
     ) -> Floats:
         """The mean of the networks' answers."""
-        size, count = len(matrix), len(self.networks)
-        own = matrix.shape[1]
-        alone = matrix @ self._alone[:own]
-        alone += page @ self._alone[own:] + self._alone_bias
-        np.maximum(alone, 0, out=alone)
-        by_network = alone.reshape(size, count, self._width).transpose(1, 0, 2)
-        shared = (by_network @ self._shared).transpose(1, 0, 2).reshape(size, -1)
-        whole = (shared * weights[:, None]).sum(axis=0) / weights.sum()
-        seen = (
-            np.broadcast_to(whole, shared.shape),
-            *(group.means(shared, weights) for group in groups),
-            neighbour_means(shared),
-        )
-        stacked = np.stack(seen, axis=1).reshape(size, len(seen), count, -1)
-        context = stacked.transpose(2, 0, 1, 3).reshape(count, size, -1)
-        together = by_network @ self._together[:, : self._width]
-        together += context @ self._together[:, self._width :]
-        together += self._together_bias
-        np.maximum(together, 0, out=together)
-        result: Floats = (together @ self._out)[:, :, 0].mean(axis=0) + self._out_bias
-        return result
+        answers = [network.logits(matrix, page, groups, weights) for network in self.networks]
+        return answers[0] if len(answers) == 1 else np.mean(answers, axis=0, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ string, and strings are remembered between pages, for a site's pages share nearl
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, compress, repeat
-from operator import methodcaller
+from operator import is_, methodcaller
 from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -18,6 +18,8 @@ from trapline.extract.features import NAMED_TAGS, Columns, Layout
 from trapline.extract.outline import Floats, Ints, Outline, tag_set
 
 Scores: TypeAlias = dict[str, float]
+Words: TypeAlias = dict[str, None]
+"""Each word once, in order."""
 Summary: TypeAlias = tuple[float, float, float]
 
 _NAME_PARTS: Final = re.compile(r"[a-z]+|[A-Z][a-z]*")
@@ -26,25 +28,39 @@ _NAME_SIZES: Final = range(2, 25)
 SHORT: Final = 12
 _PHRASE: Final = 3
 _REMEMBERED: Final = 200_000
+NOTHING: Final[Summary] = (0.0, 0.0, 0.0)
 _NAMELESS: Final = (None, None)
 _HEADINGS: Final = tag_set("h1 h2 h3 h4 h5 h6")
-NOTHING: Final[Summary] = (0.0, 0.0, 0.0)
 
 
 def name_words(names: Iterable[str | None]) -> list[str]:
     """The words of class names and the like: `navBar-item2` has nav, bar and item."""
-    found = _NAME_PARTS.findall(" ".join(filter(None, names)))
-    return list(dict.fromkeys(word.lower() for word in found if len(word) in _NAME_SIZES))
+    (words,) = words_of_names([names])
+    return [word for word in words if len(word) in _NAME_SIZES]
+
+
+def words_of_names(groups: Sequence[Iterable[str | None]]) -> list[Words]:
+    """As `name_words`, for many groups of names at once, and of any size."""
+    found = map(_NAME_PARTS.findall, map(" ".join, map(filter, repeat(None), groups)))
+    return [dict.fromkeys(map(str.lower, words)) for words in found]
 
 
 def text_words(text: str) -> list[str]:
     """The words of a short text, and the whole text when it is a phrase; none for a long one."""
-    words = _TEXT_WORDS.findall(text.lower())
-    if len(words) > SHORT:
-        return []
-    if 0 < len(words) <= _PHRASE:
-        words.append("=" + " ".join(words))
-    return list(dict.fromkeys(words))
+    (words,) = words_of_texts([text])
+    return list(words)
+
+
+def words_of_texts(texts: Sequence[str]) -> list[Words]:
+    """As `text_words`, for many texts of one line at once."""
+    lines = "\n".join(texts).lower().split("\n") if texts else []
+    found = list(map(_TEXT_WORDS.findall, lines))
+    for words in found:
+        if len(words) > SHORT:
+            words.clear()
+        elif 0 < len(words) <= _PHRASE:
+            words.append("=" + " ".join(words))
+    return list(map(dict.fromkeys, found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,31 +111,38 @@ def read_sections(layout: Layout) -> Sections:
     return Sections(["", *compress(layout.blocks.texts, heading)], np.cumsum(heading))
 
 
-@dataclass(slots=True)
 class Lexicon:
     """The scores of one kind of word, and what is remembered of strings seen before."""
 
-    scores: Scores
-    words: Callable[[Any], list[str]]
-    _seen: dict[Any, Summary] = field(default_factory=dict)
+    def __init__(self, scores: Scores, words: Callable[[Any], list[Words]]) -> None:
+        self.scores = scores
+        self._words = words
+        self._seen: dict[Any, Summary] = {}
 
     def summaries(self, strings: Sequence[Any]) -> Floats:
         """Mean, lowest and highest score of the known words of each string."""
         seen = self._seen
-        if len(seen) > _REMEMBERED:
-            seen.clear()
-        found = list(map(seen.get, strings, repeat(None)))
+        found = list(map(seen.get, strings))
         if None in found:
-            for number, summary in enumerate(found):
-                if summary is None:
-                    string = strings[number]
-                    found[number] = seen[string] = self._summary(string)
+            if len(seen) > _REMEMBERED:
+                seen.clear()
+            unseen = list(dict.fromkeys(compress(strings, map(is_, found, repeat(None)))))
+            seen.update(zip(unseen, self._summarised(self._words(unseen)), strict=True))
+            found = list(map(seen.__getitem__, strings))
         values = chain.from_iterable(cast("list[Summary]", found))
         return np.fromiter(values, np.float32, 3 * len(found)).reshape(-1, 3)
 
-    def _summary(self, string: Any) -> Summary:
-        known = [score for word in self.words(string) if (score := self.scores.get(word))]
-        return (sum(known) / len(known), min(known), max(known)) if known else NOTHING
+    def _summarised(self, groups: list[Words]) -> list[Summary]:
+        scores = list(map(self.scores.get, chain.from_iterable(groups), repeat(0.0)))
+        summaries = []
+        end = 0
+        for words in groups:
+            start, end = end, end + len(words)
+            known = list(filter(None, scores[start:end]))
+            summaries.append(
+                (sum(known) / len(known), min(known), max(known)) if known else NOTHING
+            )
+        return summaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +154,9 @@ class Vocabulary:
     @classmethod
     def of(cls, names: Scores, texts: Scores, headings: Scores) -> "Vocabulary":
         return cls(
-            Lexicon(names, name_words), Lexicon(texts, text_words), Lexicon(headings, text_words)
+            Lexicon(names, words_of_names),
+            Lexicon(texts, words_of_texts),
+            Lexicon(headings, words_of_texts),
         )
 
 

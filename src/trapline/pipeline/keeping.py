@@ -1,21 +1,22 @@
 """Storing: what a batch of visits leaves behind, inside the transaction that ends their tasks."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from itertools import groupby
 
 from trapline.archive import visits as archive
 from trapline.archive.visits import CrawlType, File, Redirect, Request, Visit
 from trapline.db.connection import Connection
-from trapline.errors import OUTCOMES, Category, ExitCode, VisitFailed
+from trapline.errors import OUTCOMES, Category, ExitCode
 from trapline.extract.version import EXTRACTOR_VERSION
-from trapline.frontier import canonical, urls
+from trapline.frontier import urls
 from trapline.frontier.recrawl import History, Interval, Observed, due_at, observe
 from trapline.frontier.sql import candidates
 from trapline.frontier.urls import Place
 from trapline.model import AgentId, Document, UrlId
-from trapline.pipeline import noting
+from trapline.pipeline import noting, wishes
+from trapline.pipeline.language import Answers
 from trapline.pipeline.steps import PageVisit, Told
 from trapline.queue import logbook
 from trapline.queue.agents import Agent
@@ -25,8 +26,6 @@ from trapline.queue.retries import Verdict
 from trapline.store import blobs, pages
 from trapline.store.blobs import Blobs, Packed
 from trapline.store.pages import Change, Content, Recorded, Sighting
-
-_INTERVAL: Final = Interval()
 
 
 @dataclass(slots=True)
@@ -42,7 +41,7 @@ class _Kept:
     @property
     def stored(self) -> Document | None:
         """The document, if it is to be kept."""
-        return self.visit.document if self.visit.crawl.options.scrape.store else None
+        return self.visit.document if self.visit.is_kept else None
 
 
 @dataclass(slots=True)
@@ -51,6 +50,7 @@ class Keeping:
 
     blobs: Blobs
     agent: Agent | None = None
+    interval: Interval = field(default_factory=Interval)
 
     async def keep(self, conn: Connection, attempts: Sequence[Attempt]) -> None:
         """Write visits, blobs, versions and candidates of attempts whose leases held."""
@@ -64,7 +64,7 @@ class Keeping:
         await self.blobs.put(conn, (kept.packed for kept in batch if kept.packed is not None))
         await self._record_visits(conn, batch, ids)
         await _record_pages(conn, batch, ids)
-        await _record_candidates(conn, batch, ids)
+        await _record_candidates(conn, batch, ids, self.interval)
         await logbook.write(conn, [note for kept in batch for note in _notes(kept)])
         await _keep_told(conn, attempts)
         for kept in visited:
@@ -114,25 +114,11 @@ def _places(kept: _Kept) -> Iterator[Place]:
     yield organisation, visit.fetched.url
     for request in visit.fetched.requests:
         yield organisation, request.url
-    for redirect in visit.fetched.redirects:
+    for redirect in visit.redirects:
         yield organisation, redirect.from_url
         yield organisation, redirect.to_url
     for url in visit.discovered:
         yield organisation, url
-    claimed = _canonical_of(visit)
-    if claimed is not None:
-        yield organisation, claimed
-
-
-def _canonical_of(visit: PageVisit) -> str | None:
-    """Where the page says that its canonical version is, if that is elsewhere."""
-    if visit.document is None or not visit.document.metadata.canonical:
-        return None
-    try:
-        url = canonical(visit.document.metadata.canonical, visit.fetched.url)
-    except VisitFailed:
-        return None
-    return None if url == visit.fetched.url else url
 
 
 def _visit(kept: _Kept, ids: dict[Place, UrlId], agent_id: AgentId | None) -> Visit:
@@ -160,7 +146,7 @@ def _visit(kept: _Kept, ids: dict[Place, UrlId], agent_id: AgentId | None) -> Vi
                 r.permanent,
                 r.request,
             )
-            for r in fetched.redirects
+            for r in visit.redirects
         ],
         file=_file(kept, ids),
     )
@@ -176,13 +162,17 @@ def _file(kept: _Kept, ids: dict[Place, UrlId]) -> File | None:
     visit, fetched = kept.visit, kept.visit.fetched
     if fetched.exit_code is not ExitCode.CONTENT:
         return None
-    organisation, claimed = visit.crawl.organisation_id, _canonical_of(visit)
+    organisation = visit.crawl.organisation_id
+    claimed = wishes.canonical_of(fetched, visit.document)
+    asked = wishes.robots_of(fetched, visit.document, visit.crawl.robots_agent)
     return File(
         url_id=ids[organisation, fetched.url],
         size=len(fetched.body),
         media_type=fetched.media_type or "application/octet-stream",
         last_modified=fetched.last_modified,
         canonical_url_id=None if claimed is None else ids[organisation, claimed],
+        charset=None if visit.document is None else visit.document.charset,
+        robots=", ".join(sorted(asked)) or None,
         sha256=None if kept.packed is None else kept.packed.sha256,
     )
 
@@ -192,14 +182,21 @@ async def _record_pages(conn: Connection, batch: Sequence[_Kept], ids: dict[Plac
     sightings = [_sighting(kept, ids) for kept in seen]
     for kept, recorded in zip(seen, await pages.record(conn, sightings), strict=True):
         kept.recorded = recorded
-    await pages.gone(
-        conn,
-        [
-            (k.visit.site_id, ids[k.visit.crawl.organisation_id, k.visit.task.url], _ended(k))
-            for k in batch
-            if OUTCOMES[k.visit.fetched.exit_code].category is Category.GONE
-        ],
-    )
+    for job_id, gone in groupby(_gone(batch), key=lambda kept: kept.attempt.task.job_id):
+        await pages.gone(
+            conn,
+            [
+                (k.visit.site_id, ids[k.visit.crawl.organisation_id, k.visit.task.url], _ended(k))
+                for k in gone
+            ],
+            job_id=job_id,
+        )
+
+
+def _gone(batch: Sequence[_Kept]) -> list[_Kept]:
+    """What the server has no more, by job."""
+    gone = [k for k in batch if OUTCOMES[k.visit.fetched.exit_code].category is Category.GONE]
+    return sorted(gone, key=lambda kept: kept.attempt.task.job_id)
 
 
 def _was_seen(kept: _Kept) -> bool:
@@ -218,11 +215,12 @@ def _sighting(kept: _Kept, ids: dict[Place, UrlId]) -> Sighting:
         job_id=kept.attempt.task.job_id,
         seen_at=_ended(kept),
         status=visit.fetched.status,
-        content=None if kept.stored is None else _content(kept.stored, kept.packed),
+        content=None if kept.stored is None else _content(visit, kept.stored, kept.packed),
+        comparison=visit.comparison,
     )
 
 
-def _content(document: Document, packed: Packed | None) -> Content:
+def _content(visit: PageVisit, document: Document, packed: Packed | None) -> Content:
     metadata = document.metadata
     return Content(
         text=document.text.replace("\x00", ""),
@@ -236,11 +234,12 @@ def _content(document: Document, packed: Packed | None) -> Content:
         links=[link.url for link in document.links],
         warning=document.warning,
         sha256=None if packed is None else packed.sha256,
+        digest=visit.digest,
     )
 
 
 async def _record_candidates(
-    conn: Connection, batch: Sequence[_Kept], ids: dict[Place, UrlId]
+    conn: Connection, batch: Sequence[_Kept], ids: dict[Place, UrlId], interval: Interval
 ) -> None:
     await _discover(conn, batch, ids)
     once = {
@@ -248,7 +247,7 @@ async def _record_candidates(
     }
     if not once:
         return
-    learnt = [_learnt(kept) for kept in once.values()]
+    learnt = [_learnt(kept, interval) for kept in once.values()]
     contentful = [_is_contentful(kept) for kept in once.values()]
     await candidates.visit_candidates(
         conn,
@@ -290,7 +289,7 @@ async def _discover(conn: Connection, batch: Sequence[_Kept], ids: dict[Place, U
         )
 
 
-def _learnt(kept: _Kept) -> tuple[History, datetime | None]:
+def _learnt(kept: _Kept, interval: Interval) -> tuple[History, datetime | None]:
     """What is known of the page after this visit, and when it is due again."""
     before, now = kept.visit.before, _ended(kept)
     observed, failures = Observed(), 0
@@ -302,7 +301,7 @@ def _learnt(kept: _Kept) -> tuple[History, datetime | None]:
             elapsed = max(now - before.last_contentful_at, timedelta())
             observed = observe(observed, changed=changed, elapsed=elapsed)
     history = History(observed, failures, kept.visit.task.changes)
-    return history, due_at(kept.visit.fetched.exit_code, history, now=now, interval=_INTERVAL)
+    return history, due_at(kept.visit.fetched.exit_code, history, now=now, interval=interval)
 
 
 def _is_contentful(kept: _Kept) -> bool:
@@ -333,6 +332,17 @@ def _result(kept: _Kept) -> dict[str, object]:
         "page_id": None if recorded is None else str(recorded.page_id),
         "version_id": None if recorded is None else recorded.version_id,
         "change": None if recorded is None else recorded.change,
+    } | _answers(kept.visit.answers)
+
+
+def _answers(answers: Answers | None) -> dict[str, object]:
+    """What a language model said; most jobs ask none."""
+    if answers is None:
+        return {}
+    return {
+        "answers": answers.values,
+        "warnings": answers.warnings,
+        "tokens": answers.usage.total,
     }
 
 

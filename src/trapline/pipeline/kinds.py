@@ -12,6 +12,7 @@ from trapline.queue.retries import RetryPolicy
 CRAWL: Final = "crawl"
 SCRAPE: Final = "scrape"
 BATCH: Final = "batch_scrape"
+EXTRACT: Final = "extract"
 
 MAP: Final = "map"
 

@@ -4,11 +4,16 @@ Nothing here writes to the database. What a handler returns goes into the finish
 where `keeping.keep` stores it together with the end of its task.
 """
 
+import asyncio
+import functools
+import hashlib
 import time
 from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from msgspec import structs
 
 from trapline.db.pool import Database
 from trapline.errors import OUTCOMES, Category, ExitCode, TraplineError, VisitFailed
@@ -17,6 +22,7 @@ from trapline.frontier import canonical
 from trapline.frontier.judge import Judgement
 from trapline.frontier.politeness import HostPace, PaceRules, gate_of, pace_after
 from trapline.frontier.priority import SEED_PRIORITY, link_priority, sitemap_priority
+from trapline.frontier.recrawl import is_due
 from trapline.frontier.scope import Verdict as Scoped
 from trapline.frontier.sitemaps import (
     MAX_INDEX_DEPTH,
@@ -35,12 +41,16 @@ from trapline.model import (
     FetchLimits,
     FetchRequest,
     Link,
+    RedirectSource,
+    RedirectTrace,
     SiteId,
     Verdict,
 )
-from trapline.pipeline import documents, noting
+from trapline.pipeline import documents, noting, wishes
+from trapline.pipeline.comparing import compared
 from trapline.pipeline.crawls import Crawl, Crawls, Spread
 from trapline.pipeline.kinds import PAGE, SITEMAP, Kickoff, PageTask, SitemapTask
+from trapline.pipeline.language import Answers, LanguageModel
 from trapline.pipeline.robots import OriginRobots, RobotsFiles, refusal
 from trapline.pipeline.sql import known
 from trapline.pipeline.sql.known import KnownPageRow
@@ -52,10 +62,13 @@ from trapline.queue.leaving import Leaving
 from trapline.queue.logbook import Note
 from trapline.queue.tasks import NewTask, Source, Task, Unique
 from trapline.settings import Settings
-from trapline.store.pages import Recorded
+from trapline.store.identity import content_hash
+from trapline.store.pages import Comparison, Recorded
 
 _MOST_HOSTS: Final = 10_000
+_LARGE_DIFF: Final = 200_000
 _FEW_PLACES: Final = 8
+_MOST_REFRESHES: Final = 3
 
 
 @dataclass(slots=True)
@@ -79,11 +92,44 @@ class PageVisit:
     before: KnownPageRow | None = None
     document: Document | None = None
     """As it is stored, whatever the caller wants."""
+    digest: bytes | None = None
+    comparison: Comparison | None = None
     discovered: list[str] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    answers: Answers | None = None
+    """What a language model said of it, where the job wishes that."""
     # Set once it is stored.
     visit_id: int | None = None
     recorded: Recorded | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what was read becomes a version."""
+        options = self.crawl.options
+        hidden = not options.store_noindex and "noindex" in self.robots
+        return options.scrape.store and not hidden
+
+    @property
+    def robots(self) -> frozenset[str]:
+        return wishes.robots_of(self.fetched, self.document, self.crawl.robots_agent)
+
+    @property
+    def redirects(self) -> tuple[RedirectTrace, ...]:
+        """The redirects on the way, and where the page itself says that it is."""
+        fetched = self.fetched
+        if fetched.exit_code is not ExitCode.CONTENT:
+            return fetched.redirects
+        last = len(fetched.requests) - 1
+        found = list(fetched.redirects)
+        refresh = wishes.refresh_of(fetched, self.document)
+        if refresh is not None:
+            source, permanent = RedirectSource.META_REFRESH, refresh.seconds == 0
+            found.append(RedirectTrace(fetched.url, refresh.url, source, permanent, last))
+        claimed = wishes.canonical_of(fetched, self.document)
+        if claimed is not None:
+            source = RedirectSource.CANONICAL
+            found.append(RedirectTrace(fetched.url, claimed, source, permanent=True, request=last))
+        return tuple(found)
 
 
 @dataclass(slots=True)
@@ -93,6 +139,7 @@ class Steps:
     database: Database
     settings: Settings
     fetcher: Fetcher
+    model: LanguageModel | None = None
     robots: RobotsFiles = field(init=False)
     crawls: Crawls = field(init=False)
     # Where there is one, a host gets its next request while this page is still being stored.
@@ -136,14 +183,33 @@ class Steps:
         return Finished(Told(result, [note]), children=children)
 
     async def page(self, task: Task) -> Finished:
-        """Visit a page of a job."""
-        return await self.visit(await self.crawls.of(task.job_id), task)
+        """Visit a page of a job, and ask of it what the job wishes to know."""
+        crawl = await self.crawls.of(task.job_id)
+        finished = await self.visit(crawl, task)
+        wishes = crawl.options.scrape.wishes
+        if wishes and self.model is not None and finished.error is None:
+            text = await self._text(finished.result)
+            finished.result.answers = await self.model.answer(wishes, text)
+        return finished
+
+    async def _text(self, visit: "PageVisit") -> str:
+        """Return what was found on a page, or is known of it while it has not changed."""
+        if visit.document is not None:
+            return visit.document.markdown
+        version_id = None if visit.before is None else visit.before.version_id
+        if version_id is None:
+            return ""
+        async with self.database.system_tx() as conn:
+            version = await known.version_by_id(conn, version_id=version_id)
+        return "" if version is None else version.markdown
 
     async def visit(self, crawl: Crawl, task: Task) -> Finished:
         """Visit a page: decide, fetch, extract, and judge its links."""
         payload: PageTask = task.payload
         site_id = await self.crawls.site_of(crawl, origin_of(payload.url))
         before = await self.known(crawl, site_id, payload.url)
+        if crawl.options.only_due and before is not None and not _is_due(before, payload):
+            return await self._not_due(crawl, task, site_id, before)
         started, clock = datetime.now(UTC), time.perf_counter()
         fetched = await self._fetch(crawl, task, before)
         took_ms = round((time.perf_counter() - clock) * 1000)
@@ -157,8 +223,10 @@ class Steps:
             except VisitFailed as failed:
                 error = failed
             else:
-                links = () if visit.document is None else visit.document.links
-                children = self._spread(crawl, visit, links)
+                await self._refreshed(crawl, task, visit)
+                if visit.document is not None:
+                    await self._compare(crawl, visit, visit.document)
+                children = self._spread(crawl, visit, _links_of(visit))
         elif fetched.exit_code is ExitCode.NOT_MODIFIED:
             children = self._spread(crawl, visit, await self._links_before(crawl, before))
         elif OUTCOMES[fetched.exit_code].category is not Category.CONTENTFUL:
@@ -170,6 +238,16 @@ class Steps:
         return Finished(
             visit, children=children, gate=self._pace(crawl, payload.url, fetched), error=error
         )
+
+    async def _not_due(
+        self, crawl: Crawl, task: Task, site_id: SiteId, before: KnownPageRow
+    ) -> Finished:
+        """Leave a page alone that is not due, but go on from where it led before."""
+        url = task.payload.url
+        seen = Fetched(exit_code=ExitCode.NOT_MODIFIED, message="", url=url)
+        visit = PageVisit(task.payload, crawl, site_id, seen, datetime.now(UTC), 0, before)
+        children = self._spread(crawl, visit, await self._links_before(crawl, before))
+        return Finished(Told({"url": url, "due_at": before.due_at}), children=children)
 
     # Decide
 
@@ -267,6 +345,40 @@ class Steps:
             return None
         return self.leaving.leave(task)
 
+    # Compare
+
+    async def _compare(self, crawl: Crawl, visit: PageVisit, document: Document) -> None:
+        """Look at the version before, if this one differs: what changed, and does it count?"""
+        before = visit.before
+        visit.digest = content_hash(document.text.replace("\x00", ""))
+        if before is None or before.version_id is None or before.content_hash == visit.digest:
+            return
+        async with self.database.system_tx() as conn:
+            previous = await known.previous_version(conn, version_id=before.version_id)
+        if previous is None:
+            return
+        sha256 = hashlib.sha256(visit.fetched.body).digest()
+        compare = functools.partial(
+            compared, before.version_id, previous, document, sha256, crawl.noise
+        )
+        # A large diff takes its time; the loop has other pages to see to.
+        large = len(previous.markdown) + len(document.markdown) > _LARGE_DIFF
+        visit.comparison = await asyncio.to_thread(compare) if large else compare()
+
+    async def _refreshed(self, crawl: Crawl, task: Task, visit: PageVisit) -> None:
+        """Go where a page sends its visitor at once. To a crawl that is a link like any other."""
+        for _ in range(_MOST_REFRESHES):
+            refresh = wishes.refresh_of(visit.fetched, visit.document)
+            if crawl.spread is not None or refresh is None or not refresh.at_once:
+                return
+            approve = self.approve(crawl, task)
+            there = await self.fetcher.fetch(self.request(crawl, refresh.url, approve, task))
+            if there.exit_code is not ExitCode.CONTENT:
+                return
+            document = await _document(crawl, there)
+            visit.fetched = _joined(visit.fetched, there, visit.redirects)
+            visit.document = document
+
     # Spread
 
     async def _links_before(self, crawl: Crawl, before: KnownPageRow | None) -> Sequence[Link]:
@@ -302,6 +414,11 @@ class Steps:
 
     # Politeness
 
+    def _rules(self, crawl: Crawl) -> PaceRules:
+        return PaceRules(
+            minimum=self.settings.host_gap, max_in_flight=crawl.options.max_concurrency
+        )
+
     def _pace(self, crawl: Crawl, url: str, fetched: Fetched) -> GateChange | None:
         """Return what the visit taught of the host: its next gap, and how long to leave it alone."""
         host = split_url(url).host
@@ -317,7 +434,7 @@ class Steps:
         if len(self._paces) >= _MOST_HOSTS:
             self._paces.clear()
         self._paces[host] = pace
-        gap = gate_of(pace, PaceRules(max_in_flight=crawl.options.max_concurrency)).gap
+        gap = gate_of(pace, self._rules(crawl)).gap
         return GateChange(timedelta(seconds=gap), pace.pressure, pace.quiet_until)
 
 
@@ -325,6 +442,15 @@ def _spread_of(crawl: Crawl) -> Spread:
     if crawl.spread is None:
         raise TraplineError("Only a crawl is kicked off and reads sitemaps.")
     return crawl.spread
+
+
+def _is_due(before: KnownPageRow, page: PageTask) -> bool:
+    return is_due(
+        before.due_at,
+        now=datetime.now(UTC),
+        last_visit=before.last_visit_at,
+        modified=page.modified,
+    )
 
 
 def _may_confirm(crawl: Crawl) -> bool:
@@ -411,7 +537,30 @@ async def _document(crawl: Crawl, fetched: Fetched) -> Document | None:
     options = crawl.options.scrape
     if not options.read_files and not documents.is_html(fetched):
         return None
-    return await documents.read(fetched, options.stored_extraction)
+    return await documents.read(fetched, crawl.options.stored_extraction)
+
+
+def _joined(first: Fetched, then: Fetched, redirects: Sequence[RedirectTrace]) -> Fetched:
+    """Return the second of two fetches with the way of both."""
+    before = len(first.requests)
+    moved = [
+        replace(r, request=None if r.request is None else r.request + before)
+        for r in then.redirects
+    ]
+    return structs.replace(
+        then, requests=first.requests + then.requests, redirects=(*redirects, *moved)
+    )
+
+
+def _links_of(visit: PageVisit) -> Sequence[Link]:
+    """The links to follow: also where the page sends its visitor, unless it says nofollow."""
+    if visit.document is None:
+        return ()
+    links = visit.document.links
+    if "nofollow" in visit.robots:
+        links = tuple(replace(link, rel=(*link.rel, "nofollow")) for link in links)
+    refresh = wishes.refresh_of(visit.fetched, visit.document)
+    return links if refresh is None else (*links, Link(refresh.url))
 
 
 def _detail(fetched: Fetched) -> str | None:

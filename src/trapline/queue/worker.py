@@ -76,7 +76,7 @@ class Worker:
     lease_time: timedelta | None = None
     bell: Bell = field(init=False)
     agent: Agent = field(init=False)
-    _ears: Ears = field(init=False)
+    ears: Ears = field(init=False)
     _lease_time: timedelta = field(init=False)
     _lanes: Lanes = field(default_factory=Lanes)
     _hands: Hands = field(default_factory=Hands)
@@ -101,10 +101,10 @@ class Worker:
         self.agent = Agent(
             self.database, self.name, self.concurrency, sorted(self.kinds), self.user_agent
         )
-        self._ears = Ears(self.database)
-        self._ears.on_ready(self._refresh.set)
+        self.ears = Ears(self.database)
+        self.ears.on_ready(self._refresh.set)
         self.bell.on_ready_here(self._refresh.set)
-        self._ears.on_jobs(lambda _: self._refresh.set())
+        self.ears.on_jobs(lambda _: self._refresh.set())
         settings = self.database.settings
         self._lease_time = self.lease_time or timedelta(seconds=settings.lease_seconds)
         self._claimer = Claimer(
@@ -136,7 +136,7 @@ class Worker:
             )
         ]
         duties += [
-            asyncio.create_task(self._ears.run(), name="ears"),
+            asyncio.create_task(self.ears.run(), name="ears"),
             asyncio.create_task(self.agent.keep_alive(), name="agent"),
         ]
         for _ in range(self.concurrency):

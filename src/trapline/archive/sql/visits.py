@@ -240,7 +240,7 @@ _ADD_FILES: Final = """
 -- name: AddFiles
 INSERT INTO archive.file (
     visit_id, started_at, organisation_id, request_number, url_id, last_modified, size,
-    mimetype_id, canonical_url_id, charset, sha256
+    mimetype_id, canonical_url_id, charset, robots, sha256
 )
 SELECT *
 FROM unnest(
@@ -254,7 +254,8 @@ FROM unnest(
     $8::integer[],
     $9::bigint[],
     $10::text[],
-    $11::bytea[]
+    $11::text[],
+    $12::bytea[]
 )
 """
 
@@ -272,6 +273,7 @@ async def add_files(
     mimetype_ids: Sequence[int],
     canonical_url_ids: Sequence[UrlId | None] | None,
     charsets: Sequence[str | None] | None,
+    robots: Sequence[str | None] | None,
     sha256s: Sequence[bytes | None] | None,
 ) -> None:
     """Write the files that visits brought home."""
@@ -287,5 +289,39 @@ async def add_files(
         mimetype_ids,
         canonical_url_ids,
         charsets,
+        robots,
         sha256s,
     )
+
+
+_PURGE_VISITS: Final = """
+-- name: PurgeVisits
+WITH old AS (
+    SELECT v.started_at, v.id FROM archive.visit v WHERE v.site_id = $1
+    LIMIT $2::integer
+),
+requests AS (
+    DELETE FROM archive.request r USING old
+    WHERE r.started_at = old.started_at AND r.visit_id = old.id
+),
+redirects AS (
+    DELETE FROM archive.redirect r USING old
+    WHERE r.started_at = old.started_at AND r.visit_id = old.id
+),
+files AS (
+    DELETE FROM archive.file f USING old
+    WHERE f.started_at = old.started_at AND f.visit_id = old.id
+),
+gone AS (
+    DELETE FROM archive.visit v USING old
+    WHERE v.started_at = old.started_at AND v.id = old.id
+    RETURNING v.id
+)
+SELECT count(*) AS visits FROM gone
+"""
+
+
+async def purge_visits(conn: Connection, *, site_id: SiteId, most: int) -> int:
+    """Delete some visits of a site that is no more, with all that they own."""
+    value: int = await conn.fetchval(_PURGE_VISITS, site_id, most)
+    return value

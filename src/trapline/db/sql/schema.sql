@@ -5,6 +5,8 @@ CREATE SCHEMA archive;
 
 CREATE SCHEMA auth;
 
+CREATE SCHEMA deliver;
+
 CREATE SCHEMA frontier;
 
 CREATE SCHEMA knowledge;
@@ -1234,6 +1236,7 @@ CREATE TABLE archive.file (
     mimetype_id integer NOT NULL,
     canonical_url_id bigint,
     charset text,
+    robots text,
     sha256 bytea
 )
 PARTITION BY RANGE (started_at);
@@ -1251,6 +1254,7 @@ CREATE TABLE archive.file_default (
     mimetype_id integer CONSTRAINT file_mimetype_id_not_null NOT NULL,
     canonical_url_id bigint,
     charset text,
+    robots text,
     sha256 bytea
 );
 
@@ -1393,6 +1397,51 @@ ALTER TABLE archive.visit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE deliver.delivery (
+    endpoint_id uuid NOT NULL,
+    number bigint NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    data jsonb DEFAULT '{}'::jsonb NOT NULL,
+    state text DEFAULT 'pending'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    first_attempt_at timestamp with time zone,
+    last_attempt_at timestamp with time zone,
+    delivered_at timestamp with time zone,
+    answer smallint,
+    error text,
+    took_ms integer,
+    CONSTRAINT delivery_check CHECK (((state = ANY (ARRAY['pending'::text, 'delivered'::text])) OR (error IS NOT NULL))),
+    CONSTRAINT delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'aside'::text, 'delivered'::text, 'dead'::text])))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY deliver.delivery FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE deliver.endpoint (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    topic text NOT NULL,
+    url text NOT NULL,
+    receiver text NOT NULL,
+    headers jsonb DEFAULT '{}'::jsonb NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    events text[] DEFAULT '{}'::text[] NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone,
+    lease uuid,
+    leased_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    CONSTRAINT endpoint_topic_check CHECK ((topic <> ''::text)),
+    CONSTRAINT endpoint_url_check CHECK ((length(url) <= 16384))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY deliver.endpoint FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE frontier.candidate (
     site_id uuid NOT NULL,
@@ -2095,6 +2144,105 @@ ALTER TABLE ONLY store.blob ALTER COLUMN data SET STORAGE EXTERNAL;
 
 ALTER TABLE ONLY store.blob FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE store.change (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    site_id uuid,
+    page_id uuid,
+    url_id bigint,
+    status text NOT NULL,
+    source text NOT NULL,
+    detected_at timestamp with time zone NOT NULL,
+    version_id bigint,
+    previous_version_id bigint,
+    job_id uuid,
+    added_lines integer,
+    removed_lines integer,
+    added_words integer,
+    removed_words integer,
+    watch_id text,
+    watch_url text,
+    diff_summary text,
+    snapshot_url text,
+    report bytea,
+    rescrape_job_id uuid,
+    rescrape_status text,
+    indexed_at timestamp with time zone,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT change_check CHECK (((source = 'changedetection'::text) = ((watch_id IS NOT NULL) AND (watch_url IS NOT NULL)))),
+    CONSTRAINT change_check1 CHECK (((source = 'changedetection'::text) = (report IS NOT NULL))),
+    CONSTRAINT change_check2 CHECK (((source = 'changedetection'::text) OR ((site_id IS NOT NULL) AND (page_id IS NOT NULL)))),
+    CONSTRAINT change_report_check CHECK ((length(report) = 32)),
+    CONSTRAINT change_rescrape_status_check CHECK ((rescrape_status = ANY (ARRAY['queued'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
+    CONSTRAINT change_source_check CHECK ((source = ANY (ARRAY['visit'::text, 'sweep'::text, 'changedetection'::text]))),
+    CONSTRAINT change_status_check CHECK ((status = ANY (ARRAY['new'::text, 'same'::text, 'changed'::text, 'removed'::text])))
+);
+
+ALTER TABLE ONLY store.change FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE store.change ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME store.change_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE store.content_hash (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    content_hash bytea NOT NULL,
+    first_seen_page_id uuid NOT NULL,
+    first_version_id bigint NOT NULL,
+    occurrence_count bigint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL,
+    title text,
+    words integer DEFAULT 0 NOT NULL,
+    group_id bigint,
+    similarity smallint,
+    CONSTRAINT content_hash_content_hash_check CHECK ((length(content_hash) = 32)),
+    CONSTRAINT content_hash_similarity_check CHECK (((similarity >= 0) AND (similarity <= 100)))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY store.content_hash FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE store.content_hash ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME store.content_hash_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE store.fingerprint (
+    content_id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    algorithm smallint NOT NULL,
+    signature bytea NOT NULL,
+    bands bigint[] NOT NULL
+);
+
+ALTER TABLE ONLY store.fingerprint FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.likeness (
+    page_id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    version_id bigint NOT NULL,
+    content_id bigint NOT NULL,
+    group_id bigint,
+    similarity smallint,
+    by_hand boolean DEFAULT false NOT NULL
+);
+
+ALTER TABLE ONLY store.likeness FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE store.page (
     id uuid NOT NULL,
     organisation_id uuid NOT NULL,
@@ -2107,11 +2255,22 @@ CREATE TABLE store.page (
     content_hash bytea,
     extractor_version smallint,
     changed_at timestamp with time zone,
-    gone_at timestamp with time zone
+    gone_at timestamp with time zone,
+    returned_at timestamp with time zone
 )
 WITH (fillfactor='80');
 
 ALTER TABLE ONLY store.page FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.sighting (
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    page_id uuid NOT NULL,
+    version_id bigint NOT NULL,
+    seen_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY store.sighting FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE store.site (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
@@ -2119,12 +2278,57 @@ CREATE TABLE store.site (
     name text NOT NULL,
     base_url text NOT NULL,
     implicit boolean DEFAULT false NOT NULL,
+    status text DEFAULT 'active'::text NOT NULL,
+    config jsonb DEFAULT '{}'::jsonb NOT NULL,
+    config_number integer DEFAULT 1 NOT NULL,
+    created_by text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT site_name_check CHECK (((name <> ''::text) AND (length(name) <= 300)))
+    deleted_at timestamp with time zone,
+    purge boolean DEFAULT false NOT NULL,
+    CONSTRAINT site_check CHECK (((NOT purge) OR (deleted_at IS NOT NULL))),
+    CONSTRAINT site_created_by_check CHECK ((length(created_by) <= 300)),
+    CONSTRAINT site_name_check CHECK (((name <> ''::text) AND (length(name) <= 300))),
+    CONSTRAINT site_status_check CHECK ((status = ANY (ARRAY['active'::text, 'inactive'::text])))
 );
 
 ALTER TABLE ONLY store.site FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.site_config (
+    site_id uuid NOT NULL,
+    number integer CONSTRAINT site_config_number_not_null1 NOT NULL,
+    organisation_id uuid NOT NULL,
+    config jsonb NOT NULL,
+    created_by text,
+    note text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY store.site_config FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.snapshot (
+    organisation_id uuid NOT NULL,
+    url_hash bytea NOT NULL,
+    tag text NOT NULL,
+    scraped_at timestamp with time zone NOT NULL,
+    markdown text NOT NULL,
+    extracted jsonb,
+    gone boolean DEFAULT false NOT NULL,
+    CONSTRAINT snapshot_url_hash_check CHECK ((length(url_hash) = 32))
+);
+
+ALTER TABLE ONLY store.snapshot FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.sweep (
+    site_id uuid NOT NULL,
+    plan bytea NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    CONSTRAINT sweep_plan_check CHECK ((length(plan) = 32))
+);
+
+ALTER TABLE ONLY store.sweep FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE store.version (
     id bigint NOT NULL,
@@ -2206,6 +2410,17 @@ CREATE TABLE tenancy.organisation (
 
 ALTER TABLE ONLY tenancy.organisation FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE tenancy.usage (
+    organisation_id uuid NOT NULL,
+    day date NOT NULL,
+    api_key text DEFAULT ''::text NOT NULL,
+    pages bigint DEFAULT 0 NOT NULL,
+    tokens bigint DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY tenancy.usage FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE ONLY archive.file ATTACH PARTITION archive.file_default DEFAULT;
 
 ALTER TABLE ONLY archive.redirect ATTACH PARTITION archive.redirect_default DEFAULT;
@@ -2247,6 +2462,15 @@ ALTER TABLE ONLY archive.visit
 
 ALTER TABLE ONLY archive.visit_default
     ADD CONSTRAINT visit_default_pkey PRIMARY KEY (started_at, id);
+
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_id_key UNIQUE (id);
+
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_pkey PRIMARY KEY (endpoint_id, number);
+
+ALTER TABLE ONLY deliver.endpoint
+    ADD CONSTRAINT endpoint_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY frontier.candidate
     ADD CONSTRAINT candidate_pkey PRIMARY KEY (site_id, url_id);
@@ -2371,14 +2595,38 @@ ALTER TABLE ONLY queue.waiting
 ALTER TABLE ONLY store.blob
     ADD CONSTRAINT blob_pkey PRIMARY KEY (sha256);
 
+ALTER TABLE ONLY store.change
+    ADD CONSTRAINT change_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY store.content_hash
+    ADD CONSTRAINT content_hash_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY store.content_hash
+    ADD CONSTRAINT content_hash_site_id_content_hash_key UNIQUE (site_id, content_hash);
+
+ALTER TABLE ONLY store.fingerprint
+    ADD CONSTRAINT fingerprint_pkey PRIMARY KEY (content_id);
+
+ALTER TABLE ONLY store.likeness
+    ADD CONSTRAINT likeness_pkey PRIMARY KEY (page_id);
+
 ALTER TABLE ONLY store.page
     ADD CONSTRAINT page_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY store.page
     ADD CONSTRAINT page_site_id_url_id_key UNIQUE (site_id, url_id);
 
+ALTER TABLE ONLY store.site_config
+    ADD CONSTRAINT site_config_pkey PRIMARY KEY (site_id, number);
+
 ALTER TABLE ONLY store.site
     ADD CONSTRAINT site_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY store.snapshot
+    ADD CONSTRAINT snapshot_pkey PRIMARY KEY (organisation_id, url_hash, tag);
+
+ALTER TABLE ONLY store.sweep
+    ADD CONSTRAINT sweep_pkey PRIMARY KEY (site_id, plan);
 
 ALTER TABLE ONLY store.version
     ADD CONSTRAINT version_page_id_number_key UNIQUE (page_id, number);
@@ -2401,6 +2649,9 @@ ALTER TABLE ONLY tenancy.organisation
 ALTER TABLE ONLY tenancy.organisation
     ADD CONSTRAINT organisation_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY tenancy.usage
+    ADD CONSTRAINT usage_pkey PRIMARY KEY (organisation_id, day, api_key);
+
 CREATE INDEX file_sha256_idx ON ONLY archive.file USING btree (sha256) WHERE (sha256 IS NOT NULL);
 
 CREATE INDEX file_default_sha256_idx ON archive.file_default USING btree (sha256) WHERE (sha256 IS NOT NULL);
@@ -2412,6 +2663,20 @@ CREATE INDEX visit_default_job_id_id_idx ON archive.visit_default USING btree (j
 CREATE INDEX visit_quickinfo_idx ON ONLY archive.visit USING btree (url_id, started_at, exit_code);
 
 CREATE INDEX visit_default_url_id_started_at_exit_code_idx ON archive.visit_default USING btree (url_id, started_at, exit_code);
+
+CREATE INDEX delivery_created_idx ON deliver.delivery USING btree (created_at);
+
+CREATE INDEX delivery_dead_idx ON deliver.delivery USING btree (organisation_id, created_at) WHERE (state = 'dead'::text);
+
+CREATE INDEX delivery_open_idx ON deliver.delivery USING btree (endpoint_id, state, number) WHERE (state = ANY (ARRAY['pending'::text, 'aside'::text]));
+
+CREATE INDEX delivery_organisation_idx ON deliver.delivery USING btree (organisation_id, created_at);
+
+CREATE INDEX endpoint_due_idx ON deliver.endpoint USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX endpoint_job_idx ON deliver.endpoint USING btree (job_id);
+
+CREATE INDEX endpoint_organisation_idx ON deliver.endpoint USING btree (organisation_id, created_at);
 
 CREATE INDEX candidate_due_idx ON frontier.candidate USING btree (site_id, due_at) WHERE (due_at IS NOT NULL);
 
@@ -2487,6 +2752,8 @@ CREATE INDEX statistic_default_minute_idx ON queue.statistic_default USING btree
 
 CREATE INDEX task_job_idx ON queue.task USING btree (job_id, id);
 
+CREATE INDEX task_uncounted_idx ON queue.task USING btree (job_id) WHERE (NOT counted);
+
 CREATE INDEX unique_key_expires_idx ON queue.unique_key USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
 CREATE INDEX unique_key_job_idx ON queue.unique_key USING btree (job_id) WHERE (scope <> job_id);
@@ -2499,11 +2766,39 @@ CREATE INDEX waiting_run_at_idx ON queue.waiting USING btree (run_at);
 
 CREATE INDEX blob_used_idx ON store.blob USING btree (used_at);
 
+CREATE INDEX change_detected_idx ON store.change USING btree (organisation_id, detected_at);
+
+CREATE INDEX change_feed_idx ON store.change USING btree (organisation_id, id);
+
+CREATE INDEX change_page_idx ON store.change USING btree (page_id, id) WHERE (page_id IS NOT NULL);
+
+CREATE UNIQUE INDEX change_report_key ON store.change USING btree (organisation_id, report) WHERE (report IS NOT NULL);
+
+CREATE INDEX change_rescrape_idx ON store.change USING btree (rescrape_job_id) WHERE ((rescrape_job_id IS NOT NULL) AND (rescrape_status = 'queued'::text));
+
+CREATE INDEX change_site_idx ON store.change USING btree (site_id, id) WHERE (site_id IS NOT NULL);
+
+CREATE INDEX content_hash_count_idx ON store.content_hash USING btree (site_id, occurrence_count) WHERE (occurrence_count > 1);
+
+CREATE INDEX content_hash_last_seen_idx ON store.content_hash USING btree (site_id, last_seen_at);
+
+CREATE INDEX fingerprint_bands_idx ON store.fingerprint USING gin (bands) WITH (fastupdate=off);
+
+CREATE INDEX likeness_group_idx ON store.likeness USING btree (site_id, group_id, by_hand, page_id) WHERE (group_id IS NOT NULL);
+
 CREATE INDEX page_organisation_idx ON store.page USING btree (organisation_id, last_seen_at);
 
-CREATE UNIQUE INDEX site_implicit_key ON store.site USING btree (organisation_id, base_url) WHERE implicit;
+CREATE INDEX site_config_idx ON store.site USING gin (config jsonb_path_ops);
 
-CREATE UNIQUE INDEX site_name_key ON store.site USING btree (organisation_id, lower(name));
+CREATE UNIQUE INDEX site_implicit_key ON store.site USING btree (organisation_id, base_url) WHERE (implicit AND (deleted_at IS NULL));
+
+CREATE INDEX site_listing_idx ON store.site USING btree (organisation_id, created_at, id) WHERE (deleted_at IS NULL);
+
+CREATE UNIQUE INDEX site_name_key ON store.site USING btree (organisation_id, lower(name)) WHERE (deleted_at IS NULL);
+
+CREATE INDEX site_purge_idx ON store.site USING btree (id) WHERE purge;
+
+CREATE INDEX site_status_idx ON store.site USING btree (organisation_id, status, created_at, id) WHERE (deleted_at IS NULL);
 
 CREATE INDEX version_content_hash_idx ON store.version USING btree (content_hash);
 
@@ -2545,6 +2840,12 @@ ALTER INDEX queue.statistic_unfolded_idx ATTACH PARTITION queue.statistic_defaul
 
 ALTER INDEX queue.statistic_pkey ATTACH PARTITION queue.statistic_default_pkey;
 
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES deliver.endpoint(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY deliver.endpoint
+    ADD CONSTRAINT endpoint_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY frontier.host
     ADD CONSTRAINT host_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
@@ -2581,8 +2882,17 @@ ALTER TABLE ONLY queue.schedule
 ALTER TABLE ONLY queue.schedule_run
     ADD CONSTRAINT schedule_run_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES queue.schedule(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY store.fingerprint
+    ADD CONSTRAINT fingerprint_content_id_fkey FOREIGN KEY (content_id) REFERENCES store.content_hash(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY store.likeness
+    ADD CONSTRAINT likeness_page_id_fkey FOREIGN KEY (page_id) REFERENCES store.page(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY store.page
     ADD CONSTRAINT page_site_id_fkey FOREIGN KEY (site_id) REFERENCES store.site(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY store.site_config
+    ADD CONSTRAINT site_config_site_id_fkey FOREIGN KEY (site_id) REFERENCES store.site(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY store.site
     ADD CONSTRAINT site_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
@@ -2598,6 +2908,9 @@ ALTER TABLE ONLY tenancy.api_key
 
 ALTER TABLE ONLY tenancy.member
     ADD CONSTRAINT member_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY tenancy.usage
+    ADD CONSTRAINT usage_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
 ALTER TABLE archive.file ENABLE ROW LEVEL SECURITY;
 
@@ -2646,6 +2959,18 @@ CREATE POLICY worker ON archive.request_default TO trapline_worker USING (true);
 CREATE POLICY worker ON archive.visit TO trapline_worker USING (true);
 
 CREATE POLICY worker ON archive.visit_default TO trapline_worker USING (true);
+
+ALTER TABLE deliver.delivery ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE deliver.endpoint ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON deliver.delivery TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON deliver.endpoint TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY worker ON deliver.delivery TO trapline_worker USING (true);
+
+CREATE POLICY worker ON deliver.endpoint TO trapline_worker USING (true);
 
 ALTER TABLE frontier.candidate ENABLE ROW LEVEL SECURITY;
 
@@ -2809,9 +3134,25 @@ CREATE POLICY worker ON queue.waiting TO trapline_worker USING (true);
 
 ALTER TABLE store.blob ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE store.change ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.content_hash ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.fingerprint ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.likeness ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE store.page ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE store.sighting ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE store.site ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.site_config ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.snapshot ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.sweep ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY tenant ON store.blob TO trapline_tenant USING (((EXISTS ( SELECT
    FROM store.version v
@@ -2819,9 +3160,25 @@ CREATE POLICY tenant ON store.blob TO trapline_tenant USING (((EXISTS ( SELECT
    FROM archive.file f
   WHERE (f.sha256 = blob.sha256)))));
 
+CREATE POLICY tenant ON store.change TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.content_hash TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.fingerprint TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.likeness TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON store.page TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON store.sighting TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON store.site TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.site_config TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.snapshot TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.sweep TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON store.version TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -2829,9 +3186,25 @@ ALTER TABLE store.version ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY worker ON store.blob TO trapline_worker USING (true);
 
+CREATE POLICY worker ON store.change TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.content_hash TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.fingerprint TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.likeness TO trapline_worker USING (true);
+
 CREATE POLICY worker ON store.page TO trapline_worker USING (true);
 
+CREATE POLICY worker ON store.sighting TO trapline_worker USING (true);
+
 CREATE POLICY worker ON store.site TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.site_config TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.snapshot TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.sweep TO trapline_worker USING (true);
 
 CREATE POLICY worker ON store.version TO trapline_worker USING (true);
 
@@ -2847,17 +3220,26 @@ CREATE POLICY tenant ON tenancy.member TO trapline_tenant USING (((organisation_
 
 CREATE POLICY tenant ON tenancy.organisation TO trapline_tenant USING ((id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON tenancy.usage TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+ALTER TABLE tenancy.usage ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY worker ON tenancy.api_key TO trapline_worker USING (true);
 
 CREATE POLICY worker ON tenancy.member TO trapline_worker USING (true);
 
 CREATE POLICY worker ON tenancy.organisation TO trapline_worker USING (true);
 
+CREATE POLICY worker ON tenancy.usage TO trapline_worker USING (true);
+
 GRANT USAGE ON SCHEMA archive TO trapline_worker;
 GRANT USAGE ON SCHEMA archive TO trapline_tenant;
 
 GRANT USAGE ON SCHEMA auth TO trapline_worker;
 GRANT USAGE ON SCHEMA auth TO trapline_tenant;
+
+GRANT USAGE ON SCHEMA deliver TO trapline_worker;
+GRANT USAGE ON SCHEMA deliver TO trapline_tenant;
 
 GRANT USAGE ON SCHEMA frontier TO trapline_worker;
 GRANT USAGE ON SCHEMA frontier TO trapline_tenant;
@@ -2904,6 +3286,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_worker;
@@ -3035,11 +3423,35 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_worker;
 GRANT SELECT ON TABLE store.blob TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.blob TO trapline_worker;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.change TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.change TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fingerprint TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fingerprint TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.likeness TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.likeness TO trapline_worker;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.page TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.page TO trapline_worker;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sighting TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sighting TO trapline_worker;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site_config TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site_config TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.snapshot TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.snapshot TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_worker;
@@ -3056,3 +3468,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.organisation TO trapline_work
 GRANT UPDATE(name) ON TABLE tenancy.organisation TO trapline_tenant;
 
 GRANT UPDATE(updated_at) ON TABLE tenancy.organisation TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.usage TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.usage TO trapline_worker;

@@ -1,6 +1,6 @@
 -- name: KnownPage :one
 -- What is known of a URL in a site, and the version that a 304 would confirm, if it is still there.
-SELECT c.*, p.version_id
+SELECT c.*, p.version_id, p.content_hash
 FROM frontier.url u
 JOIN frontier.candidate c ON c.url_id = u.id
 LEFT JOIN store.page p ON p.site_id = c.site_id AND p.url_id = c.url_id
@@ -11,6 +11,10 @@ WHERE u.organisation_id = sqlc.arg(organisation_id)
 -- name: LinksOf :one
 -- The links of a version, for a page that has not changed since.
 SELECT links FROM store.version WHERE id = sqlc.arg(version_id);
+
+-- name: PreviousVersion :one
+-- What the version before says, to be compared with what was found.
+SELECT text, markdown, extractor_version, sha256 FROM store.version WHERE id = sqlc.arg(version_id);
 
 -- name: LatestVersion :one
 -- The latest version of a URL in a site, if it was confirmed lately enough and is old enough.
@@ -43,6 +47,15 @@ WHERE v.id = sqlc.arg(version_id);
 SELECT b.id, b.fetched_at, b.markdown
 FROM store.version v JOIN store.version b ON b.page_id = v.page_id AND b.number = v.number - 1
 WHERE v.id = sqlc.arg(version_id);
+
+-- name: VersionsByIds :many
+-- Some versions, with the URLs of their pages.
+-- returns: StoredVersion
+SELECT v.*, p.site_id, p.last_seen_at, u.url::text AS "url!"
+FROM store.version v
+JOIN store.page p ON p.id = v.page_id
+JOIN frontier.url_text u ON u.id = p.url_id
+WHERE v.id = ANY (sqlc.arg(version_ids)::bigint[]);
 
 -- name: UrlsOfDomain :many
 -- URLs of an organisation on a host, and on its subdomains where a pattern for them is given.

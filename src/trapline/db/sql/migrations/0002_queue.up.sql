@@ -131,6 +131,8 @@ CREATE TABLE queue.task (
 );
 
 CREATE INDEX task_job_idx ON queue.task (job_id, id);
+-- Few: what a job does beside its pages. Status calls count them.
+CREATE INDEX task_uncounted_idx ON queue.task (job_id) WHERE NOT counted;
 
 -- The order of tasks within a lane and a priority; a retry gets a new number.
 CREATE SEQUENCE queue.turn_number;
