@@ -14,6 +14,7 @@ from trapline.api import application
 from trapline.api.access import is_loopback
 from trapline.api.engine import Engine
 from trapline.api.firecrawl import hooks
+from trapline.archive.sql import rollups
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.db.sql import tenancy as queries
@@ -22,7 +23,7 @@ from trapline.fetch import Fetcher
 from trapline.fetch.posting import Poster
 from trapline.frontier.recrawl import Interval
 from trapline.logs import get_logger
-from trapline.pipeline import followups, sites, templates
+from trapline.pipeline import followups, retention, sites, templates
 from trapline.pipeline.gathering import Gathering, extract_kind
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
@@ -45,13 +46,15 @@ from trapline.queue.maintenance.partitions import Log, duty
 from trapline.queue.notices import Bell
 from trapline.queue.worker import Worker
 from trapline.settings import Settings
+from trapline.store import sweeping
 from trapline.store.blobs import Blobs
 
 log = get_logger(__name__)
 
 # The logs of visits, which go together when their time is over.
-VISIT_LOGS = tuple(
-    Log("archive", table, "started_at") for table in ("visit", "request", "redirect", "file")
+VISIT_LOGS = (
+    Log("archive", "visit", "started_at", roll_up=rollups.roll_up_visits),
+    *(Log("archive", table, "started_at") for table in ("request", "redirect", "file")),
 )
 
 # How long a stopping server waits for requests that are still being answered.
@@ -145,7 +148,9 @@ async def working(
         )
         running = asyncio.create_task(worker.run(), name="worker")
         beside = [
-            asyncio.create_task(maintenance.run(database, _duties(settings)), name="maintenance"),
+            asyncio.create_task(
+                maintenance.run(database, _duties(settings, keeping.blobs)), name="maintenance"
+            ),
             asyncio.create_task(telling.run(), name="telling"),
         ]
         try:
@@ -158,16 +163,27 @@ async def working(
             await asyncio.gather(*beside, return_exceptions=True)
 
 
-def _duties(settings: Settings) -> list[Duty]:
+def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
     """Return all that keeps the database in order."""
     return [
         *maintenance.all_duties(settings),
         *schedules.duties(templates.create),
+        *retention.duties(),
         duty("archive partitions", VISIT_LOGS),
         *followups.duties(),
         *sites.duties(),
         *telling_duties(),
+        _sweeping(blobs, settings),
     ]
+
+
+def _sweeping(blobs: Blobs, settings: Settings) -> Duty:
+    grace = timedelta(hours=settings.blob_grace_hours)
+
+    async def work(database: Database) -> int:
+        return await sweeping.sweep(database, blobs, grace)
+
+    return Duty("blob sweep", work, every=timedelta(hours=1), longest=timedelta(hours=1))
 
 
 @asynccontextmanager
@@ -194,7 +210,7 @@ def _keeping(settings: Settings) -> Keeping:
     interval = Interval(
         timedelta(hours=settings.recrawl_least_hours), timedelta(hours=settings.recrawl_most_hours)
     )
-    return Keeping(Blobs.at(settings.blobs), interval=interval)
+    return Keeping(Blobs.of(settings), interval=interval)
 
 
 def _scraper(steps: Steps, keeping: Keeping, agent: Agent, bell: Bell) -> Scraper:

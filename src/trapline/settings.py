@@ -92,8 +92,39 @@ class Settings(BaseSettings):
 
     blobs: str = Field(
         default="db:",
-        pattern=r"^(db:|file:.+)$",
-        description="Where raw bytes are kept: `db:` or `file:/a/directory`.",
+        pattern=r"^(db:|file:.+|s3://.+)$",
+        description="Where raw bytes are kept: `db:`, `file:/a/directory` or `s3://bucket/prefix`.",
+    )
+    blobs_before: str | None = Field(
+        default=None,
+        pattern=r"^(file:.+|s3://.+)$",
+        description="Where they were kept before, and are read from until `trapline blobs move` is done.",
+    )
+    s3_endpoint: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AWS_ENDPOINT_URL", "s3_endpoint"),
+        description="Address of the object store; Amazon's if not set.",
+    )
+    s3_region: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AWS_REGION", "s3_region"),
+        description="Its region.",
+    )
+    s3_access_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AWS_ACCESS_KEY_ID", "s3_access_key"),
+        description="Its access key.",
+    )
+    s3_secret_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AWS_SECRET_ACCESS_KEY", "s3_secret_key"),
+        description="Its secret key.",
+    )
+
+    blob_grace_hours: float = Field(
+        default=24.0,
+        ge=2.0,
+        description="Hours that raw bytes are kept after the last thing that names them is gone.",
     )
 
     # Connections
@@ -231,7 +262,12 @@ class Settings(BaseSettings):
     lease_seconds: float = Field(
         default=60.0,
         gt=0,
-        description="How long a worker holds a task without renewing; it renews after a quarter.",
+        description="How long a worker holds a task without renewing.",
+    )
+    lease_renewal_seconds: float = Field(
+        default=15.0,
+        gt=0,
+        description="How often a worker renews what it holds; at least four times in a lease.",
     )
     stale_sweep_seconds: float = Field(
         default=15.0, gt=0, description="How often tasks whose lease ran out are taken back."
@@ -242,8 +278,46 @@ class Settings(BaseSettings):
         le=1000,
         description="How often a task may lose its worker before it has failed.",
     )
+    job_ttl_seconds: float = Field(
+        default=24 * 3600, gt=0, description="How long a job is kept after its end."
+    )
+    scrape_ttl_seconds: float = Field(
+        default=3600, gt=0, description="How long the job of a single scrape is kept."
+    )
+    scrape_failed_ttl_seconds: float = Field(
+        default=6 * 3600,
+        gt=0,
+        description="How long the job of a single scrape that failed is kept.",
+    )
+    expiry_seconds: float = Field(
+        default=60.0, gt=0, description="How often jobs whose time is over are deleted."
+    )
     keep_days: int = Field(
         default=90, ge=1, description="Days that logs, statistics and ended agents are kept."
+    )
+    keep_gates_days: int = Field(
+        default=30,
+        ge=1,
+        description="Days that the pace of a host is remembered after its last use.",
+    )
+    reindex_bytes: int = Field(
+        default=64 * 2**20,
+        ge=2**20,
+        description="Size from which a queue's index is rebuilt when most of it is air.",
+    )
+
+    # Retention
+    export_logs: Path | None = Field(
+        default=None,
+        description="Directory where logs are written as JSON lines before they are dropped.",
+    )
+    keep_versions: int | None = Field(
+        default=None, ge=1, description="Versions of a page that are kept; all if not set."
+    )
+    keep_version_days: int | None = Field(
+        default=None,
+        ge=1,
+        description="Days that a version is kept after it was replaced; for ever if not set.",
     )
 
     # Schedules

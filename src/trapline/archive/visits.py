@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import IntEnum
 from uuid import UUID
 
+import msgspec
+
 from trapline.archive.sql import visits as queries
 from trapline.db.connection import Connection
 from trapline.errors import ExitCode
@@ -62,7 +64,7 @@ class File:
     last_modified: datetime | None = None
     canonical_url_id: UrlId | None = None
     charset: str | None = None
-    robots: str | None = None
+    headers: Sequence[tuple[str, str]] = ()
     sha256: bytes | None = None
     from_request: bool = True
 
@@ -196,7 +198,7 @@ async def _add_files(conn: Connection, visits: Sequence[tuple[int, Visit]]) -> N
         mimetype_ids=[types[f.media_type] for _, _, f in rows],
         canonical_url_ids=[f.canonical_url_id for _, _, f in rows],
         charsets=[f.charset for _, _, f in rows],
-        robots=[f.robots for _, _, f in rows],
+        headers=[_json(f.headers) if f.headers else None for _, _, f in rows],
         sha256s=[f.sha256 for _, _, f in rows],
     )
 
@@ -207,3 +209,8 @@ async def _mimetypes(conn: Connection, names: set[str]) -> dict[str, int]:
         await queries.intern_mimetypes(conn, names=sorted(names))
         found = await queries.find_mimetypes(conn, names=sorted(names))
     return {row.name: row.id for row in found}
+
+
+def _json(value: object) -> str:
+    """Return JSON that PostgreSQL takes: it has no place for a NUL character."""
+    return msgspec.json.encode(value).decode().replace("\\u0000", "")

@@ -16,13 +16,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from trapline import app
 from trapline.cli import terminal
+from trapline.cli.export import export
 from trapline.cli.output import write_jsonl, write_markdown
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import Conflict
 from trapline.model import JobId, OrganisationId
+from trapline.pipeline import followups, submit
 from trapline.pipeline import report as reports
-from trapline.pipeline import submit
 from trapline.pipeline.options import DEFAULT_LIMIT, CrawlOptions
 from trapline.queue import jobs
 from trapline.queue.sql.jobs import JobRow
@@ -58,6 +59,7 @@ _SAY_EVERY = 5.0
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Write markdown files."
 )
 @click.option("--jsonl", type=click.Path(dir_okay=False, path_type=Path), help="Write JSON lines.")
+@click.option("--warc", type=click.Path(dir_okay=False, path_type=Path), help="Write a WARC file.")
 @click.option("--worker-name", default="crawl", show_default=True, help="Name of this agent.")
 @terminal.organisation_option
 @terminal.json_option
@@ -68,6 +70,7 @@ async def command(
     resume: UUID | None,
     out: Path | None,
     jsonl: Path | None,
+    warc: Path | None,
     worker_name: str,
     org: str,
     as_json: bool,
@@ -85,6 +88,7 @@ async def command(
     job_id = await _job(database, organisation_id, url, resume, wishes)
     async with app.working(database, database.settings, name=worker_name), _pausing() as paused:
         job = await _follow(database, organisation_id, job_id, paused, quiet=as_json)
+    await followups.catch_up(database)
     if job.status == "paused":
         click.echo(f"\nPaused. Go on with: trapline crawl --resume {job_id}", err=True)
         raise click.exceptions.Exit(130)
@@ -92,7 +96,9 @@ async def command(
         await write_markdown(reports.pages(database, organisation_id, job_id), out)
     if jsonl is not None:
         await write_jsonl(reports.pages(database, organisation_id, job_id), jsonl)
-    await _close(database, organisation_id, job, as_json=as_json, out=out or jsonl)
+    if warc is not None:
+        await export(database, organisation_id, warc, job_id=job_id, replace=True)
+    await _close(database, organisation_id, job, as_json=as_json, out=out or jsonl or warc)
 
 
 async def _job(
@@ -107,7 +113,9 @@ async def _job(
         raise click.UsageError("Give a URL, or --resume with the id of a crawl.")
     async with database.tenant_tx(organisation_id) as conn:
         if resume is None:
-            return await submit.crawl(conn, organisation_id, CrawlOptions.parse(url=url, **wishes))
+            options = CrawlOptions.parse(url=url, **wishes)
+            ttl, _ = jobs.times_kept(database.settings)
+            return await submit.crawl(conn, organisation_id, options, ttl=ttl)
         job = await jobs.get(conn, JobId(resume))
         if job.status in jobs.ENDED:
             raise Conflict(f"That crawl has {job.status}; start a new one.")

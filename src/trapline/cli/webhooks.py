@@ -25,7 +25,13 @@ def command() -> None:
 @command.command("list")
 @click.option("--state", type=click.Choice(STATES), help="Only those in this state.")
 @click.option("--job", type=click.UUID, help="Only those of this job.")
-@click.option("--most", default=100, show_default=True, type=click.IntRange(1, 10_000))
+@click.option(
+    "--most",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1, 10_000),
+    help="So many at most.",
+)
 @terminal.organisation_option
 @terminal.json_option
 @terminal.with_database

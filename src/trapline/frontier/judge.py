@@ -5,7 +5,8 @@ and answers those at once. The memory is bounded and may forget: that a URL is q
 the database's promise, not this one's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,6 +17,7 @@ from trapline.frontier.traps import TrapWatch
 from trapline.frontier.url import Query, canonical, similar_key
 
 REMEMBERED = 20_000
+_ABSOLUTE = ("http://", "https://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +47,32 @@ class LinkJudge:
         self._query = query
         self._similar = similar
         self._depths: dict[str, int] = {}
+        self._links: dict[str, int] = {}
 
     def judge(self, link: str, page: str, depth: int, now: datetime) -> Judgement | None:
         """Judge a link of a page; None means that it was judged before, no farther from the start."""
+        # A link that is absolute means the same on every page: most are known without any parsing.
+        if self._links.get(link, depth + 1) <= depth:
+            return None
         try:
             url = canonical(link, page, self._query)
         except VisitFailed as failed:
             return Judgement(link, link, failed.code, failed.message)
+        if link.startswith(_ABSOLUTE):
+            self._links = _remembering(self._links, link, depth)
         key = similar_key(url) if self._similar else url
         if self._depths.get(key, depth + 1) <= depth:
             return None
-        self._remember(key, depth)
+        self._depths = _remembering(self._depths, key, depth)
         return self._new(url, key, depth, now)
+
+    def forget(self, links: Iterable[str], page: str) -> None:
+        """Judge these again, because what came of it the first time was lost with its task."""
+        for link in links:
+            self._links.pop(link, None)
+            with suppress(VisitFailed):
+                url = canonical(link, page, self._query)
+                self._depths.pop(similar_key(url) if self._similar else url, None)
 
     def _new(self, url: str, key: str, depth: int, now: datetime) -> Judgement | None:
         verdict = self._scope.verdict(url, depth)
@@ -72,8 +88,10 @@ class LinkJudge:
             return Judgement(url, key, ExitCode.ROBOTS_DISALLOWED)
         return Judgement(url, key)
 
-    def _remember(self, key: str, depth: int) -> None:
-        if len(self._depths) >= REMEMBERED:
-            # Dictionaries keep their order: the oldest half goes, in one step.
-            self._depths = dict(list(self._depths.items())[REMEMBERED // 2 :])
-        self._depths[key] = depth
+
+def _remembering(depths: dict[str, int], key: str, depth: int) -> dict[str, int]:
+    if len(depths) >= REMEMBERED:
+        # Dictionaries keep their order: the oldest half goes, in one step.
+        depths = dict(list(depths.items())[REMEMBERED // 2 :])
+    depths[key] = depth
+    return depths

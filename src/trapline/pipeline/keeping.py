@@ -17,14 +17,16 @@ from trapline.frontier.urls import Place
 from trapline.model import AgentId, Document, UrlId
 from trapline.pipeline import noting, wishes
 from trapline.pipeline.language import Answers
+from trapline.pipeline.options import PageOptions
 from trapline.pipeline.steps import PageVisit, Told
 from trapline.queue import logbook
 from trapline.queue.agents import Agent
 from trapline.queue.finishing import Attempt, NewEvent, written
 from trapline.queue.logbook import JobNote
 from trapline.queue.retries import Verdict
-from trapline.store import blobs, pages
+from trapline.store import blobs, fleeting, pages
 from trapline.store.blobs import Blobs, Packed
+from trapline.store.fleeting import Fleeting
 from trapline.store.pages import Change, Content, Recorded, Sighting
 
 
@@ -55,8 +57,9 @@ class Keeping:
     async def keep(self, conn: Connection, attempts: Sequence[Attempt]) -> None:
         """Write visits, blobs, versions and candidates of attempts whose leases held."""
         visited = [_Kept(a, a.value) for a in attempts if isinstance(a.value, PageVisit)]
-        # Of what must leave no trace, the task's own end is all that is written.
+        # Of what must leave no trace, the task's own end is all that is written for longer.
         batch = [kept for kept in visited if not kept.attempt.task.zero_data_retention]
+        await _keep_for_an_hour(conn, visited)
         for kept in batch:
             if kept.stored is not None:
                 kept.packed = blobs.pack(kept.visit.fetched.body)
@@ -80,6 +83,29 @@ class Keeping:
         ]
         for kept, visit_id in zip(batch, await archive.record(conn, visits), strict=True):
             kept.visit_id = visit_id
+
+
+async def _keep_for_an_hour(conn: Connection, visited: Sequence[_Kept]) -> None:
+    await fleeting.put(
+        conn,
+        [
+            Fleeting(
+                kept.visit.crawl.organisation_id,
+                kept.attempt.task.job_id,
+                kept.attempt.task.id,
+                kept.visit.fetched.url,
+                kept.visit.fetched.status,
+                kept.visit.fetched.content_type,
+                content_of(kept.visit.document, None),
+                blobs.pack(kept.visit.fetched.body),
+            )
+            for kept in visited
+            if kept.attempt.task.zero_data_retention
+            and kept.visit.document is not None
+            # Who waits for a scrape has its answer: nothing of it is written at all.
+            and not isinstance(kept.visit.crawl.options, PageOptions)
+        ],
+    )
 
 
 async def _keep_told(conn: Connection, attempts: Sequence[Attempt]) -> None:
@@ -164,7 +190,6 @@ def _file(kept: _Kept, ids: dict[Place, UrlId]) -> File | None:
         return None
     organisation = visit.crawl.organisation_id
     claimed = wishes.canonical_of(fetched, visit.document)
-    asked = wishes.robots_of(fetched, visit.document, visit.crawl.robots_agent)
     return File(
         url_id=ids[organisation, fetched.url],
         size=len(fetched.body),
@@ -172,7 +197,7 @@ def _file(kept: _Kept, ids: dict[Place, UrlId]) -> File | None:
         last_modified=fetched.last_modified,
         canonical_url_id=None if claimed is None else ids[organisation, claimed],
         charset=None if visit.document is None else visit.document.charset,
-        robots=", ".join(sorted(asked)) or None,
+        headers=fetched.headers,
         sha256=None if kept.packed is None else kept.packed.sha256,
     )
 
@@ -215,12 +240,13 @@ def _sighting(kept: _Kept, ids: dict[Place, UrlId]) -> Sighting:
         job_id=kept.attempt.task.job_id,
         seen_at=_ended(kept),
         status=visit.fetched.status,
-        content=None if kept.stored is None else _content(visit, kept.stored, kept.packed),
+        content=None if kept.stored is None else content_of(kept.stored, kept.packed, visit.digest),
         comparison=visit.comparison,
     )
 
 
-def _content(visit: PageVisit, document: Document, packed: Packed | None) -> Content:
+def content_of(document: Document, packed: Packed | None, digest: bytes | None = None) -> Content:
+    """Return what is stored of a document; `digest` is the hash of its text where that is known."""
     metadata = document.metadata
     return Content(
         text=document.text.replace("\x00", ""),
@@ -234,7 +260,7 @@ def _content(visit: PageVisit, document: Document, packed: Packed | None) -> Con
         links=[link.url for link in document.links],
         warning=document.warning,
         sha256=None if packed is None else packed.sha256,
-        digest=visit.digest,
+        digest=digest,
     )
 
 

@@ -31,7 +31,7 @@ from trapline.frontier.sitemaps import (
     SitemapReader,
     likely_sitemaps,
 )
-from trapline.frontier.url import split_url, url_hash
+from trapline.frontier.url import split_url
 from trapline.model import (
     APPROVED,
     Approve,
@@ -50,10 +50,11 @@ from trapline.pipeline import documents, noting, wishes
 from trapline.pipeline.comparing import compared
 from trapline.pipeline.crawls import Crawl, Crawls, Spread
 from trapline.pipeline.kinds import PAGE, SITEMAP, Kickoff, PageTask, SitemapTask
+from trapline.pipeline.known import KnownPages
 from trapline.pipeline.language import Answers, LanguageModel
 from trapline.pipeline.robots import OriginRobots, RobotsFiles, refusal
 from trapline.pipeline.sql import known
-from trapline.pipeline.sql.known import KnownPageRow
+from trapline.pipeline.sql.known import KnownPagesRow
 from trapline.pipeline.submit import DEFAULT_IN_FLIGHT, host_gate
 from trapline.queue import gates, tasks
 from trapline.queue.finishing import Finished
@@ -89,15 +90,15 @@ class PageVisit:
     fetched: Fetched
     started_at: datetime
     took_ms: int
-    before: KnownPageRow | None = None
+    before: KnownPagesRow | None = None
     document: Document | None = None
     """As it is stored, whatever the caller wants."""
     digest: bytes | None = None
     comparison: Comparison | None = None
     discovered: list[str] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
     answers: Answers | None = None
     """What a language model said of it, where the job wishes that."""
+    notes: list[Note] = field(default_factory=list)
     # Set once it is stored.
     visit_id: int | None = None
     recorded: Recorded | None = None
@@ -142,6 +143,7 @@ class Steps:
     model: LanguageModel | None = None
     robots: RobotsFiles = field(init=False)
     crawls: Crawls = field(init=False)
+    known: KnownPages = field(init=False)
     # Where there is one, a host gets its next request while this page is still being stored.
     leaving: Leaving | None = None
     _paces: dict[str, HostPace] = field(default_factory=dict)
@@ -150,6 +152,7 @@ class Steps:
     def __post_init__(self) -> None:
         self.robots = RobotsFiles(self.database, self.fetcher)
         self.crawls = Crawls(self.database, self.settings, self.robots)
+        self.known = KnownPages(self.database)
 
     async def kickoff(self, task: Task) -> Finished:
         """Read robots.txt, then queue the start page and the sitemaps."""
@@ -207,7 +210,9 @@ class Steps:
         """Visit a page: decide, fetch, extract, and judge its links."""
         payload: PageTask = task.payload
         site_id = await self.crawls.site_of(crawl, origin_of(payload.url))
-        before = await self.known(crawl, site_id, payload.url)
+        before = None
+        if not task.zero_data_retention:
+            before = await self.known.find(crawl.organisation_id, site_id, payload.url)
         if crawl.options.only_due and before is not None and not _is_due(before, payload):
             return await self._not_due(crawl, task, site_id, before)
         started, clock = datetime.now(UTC), time.perf_counter()
@@ -226,9 +231,10 @@ class Steps:
                 await self._refreshed(crawl, task, visit)
                 if visit.document is not None:
                     await self._compare(crawl, visit, visit.document)
-                children = self._spread(crawl, visit, _links_of(visit))
+                children = self._spread(crawl, task, visit, _links_of(visit))
         elif fetched.exit_code is ExitCode.NOT_MODIFIED:
-            children = self._spread(crawl, visit, await self._links_before(crawl, before))
+            links_before = await self._links_before(crawl, before)
+            children = self._spread(crawl, task, visit, links_before)
         elif OUTCOMES[fetched.exit_code].category is not Category.CONTENTFUL:
             error = VisitFailed(
                 fetched.exit_code, _detail(fetched), retry_after=fetched.retry_after
@@ -240,13 +246,13 @@ class Steps:
         )
 
     async def _not_due(
-        self, crawl: Crawl, task: Task, site_id: SiteId, before: KnownPageRow
+        self, crawl: Crawl, task: Task, site_id: SiteId, before: KnownPagesRow
     ) -> Finished:
         """Leave a page alone that is not due, but go on from where it led before."""
         url = task.payload.url
         seen = Fetched(exit_code=ExitCode.NOT_MODIFIED, message="", url=url)
         visit = PageVisit(task.payload, crawl, site_id, seen, datetime.now(UTC), 0, before)
-        children = self._spread(crawl, visit, await self._links_before(crawl, before))
+        children = self._spread(crawl, task, visit, await self._links_before(crawl, before))
         return Finished(Told({"url": url, "due_at": before.due_at}), children=children)
 
     # Decide
@@ -261,15 +267,6 @@ class Steps:
             async with self.database.system_tx() as conn:
                 await gates.set_gate(conn, gate.name, floor=timedelta(seconds=delay), bound=1)
         return found
-
-    async def known(self, crawl: Crawl, site_id: SiteId, url: str) -> KnownPageRow | None:
-        async with self.database.system_tx() as conn:
-            return await known.known_page(
-                conn,
-                organisation_id=crawl.organisation_id,
-                hash=url_hash(url),
-                site_id=site_id,
-            )
 
     def approve(self, crawl: Crawl, task: Task, *, scoped: bool = True) -> Approve:
         """Make the hook that fetch asks before every request: for hops scope and duplicates, robots."""
@@ -297,7 +294,7 @@ class Steps:
 
     # Fetch
 
-    async def _fetch(self, crawl: Crawl, task: Task, before: KnownPageRow | None) -> Fetched:
+    async def _fetch(self, crawl: Crawl, task: Task, before: KnownPagesRow | None) -> Fetched:
         conditional = None
         if before is not None and before.version_id is not None and _may_confirm(crawl):
             conditional = Conditional(
@@ -381,7 +378,7 @@ class Steps:
 
     # Spread
 
-    async def _links_before(self, crawl: Crawl, before: KnownPageRow | None) -> Sequence[Link]:
+    async def _links_before(self, crawl: Crawl, before: KnownPagesRow | None) -> Sequence[Link]:
         """Return the links of a page that has not changed, from the version that is kept."""
         if crawl.spread is None or before is None or before.version_id is None:
             return ()
@@ -389,11 +386,15 @@ class Steps:
             urls = await known.links_of(conn, version_id=before.version_id)
         return [Link(url) for url in urls or ()]
 
-    def _spread(self, crawl: Crawl, visit: PageVisit, links: Sequence[Link]) -> list[NewTask]:
+    def _spread(
+        self, crawl: Crawl, task: Task, visit: PageVisit, links: Sequence[Link]
+    ) -> list[NewTask]:
         if crawl.spread is None:
             return []
         depth, now = visit.task.depth + 1, datetime.now(UTC)
         page, scope, judge = visit.fetched.url, crawl.spread.scope, crawl.spread.judge
+        if task.attempt > 1 or task.stalls:
+            judge.forget((link.url for link in links), page)
         children = []
         for link in links:
             nofollow = "nofollow" in link.rel
@@ -435,7 +436,26 @@ class Steps:
             self._paces.clear()
         self._paces[host] = pace
         gap = gate_of(pace, self._rules(crawl)).gap
-        return GateChange(timedelta(seconds=gap), pace.pressure, pace.quiet_until)
+        quiet = [
+            moment for moment in (pace.quiet_until, _asked_pause(crawl, url, fetched)) if moment
+        ]
+        return GateChange(timedelta(seconds=gap), pace.pressure, max(quiet, default=None))
+
+
+def _asked_pause(crawl: Crawl, url: str, fetched: Fetched) -> datetime | None:
+    """Return until when a delay that was asked for lasts, from when the last answer began.
+
+    The gate counts it from the claim; but a busy worker sends one request sooner after its claim than
+    another, and the server would see less than what it asked for.
+    """
+    access = crawl.access.get(origin_of(url))
+    floor = None if access is None or crawl.options.ignore_robots else access.crawl_delay
+    delay = max(floor or 0.0, crawl.options.delay or 0.0)
+    if not delay or not fetched.requests:
+        return None
+    last = fetched.requests[-1]
+    answered = timedelta(milliseconds=last.first_byte_ms or last.total_ms)
+    return last.sent_at + answered + timedelta(seconds=delay)
 
 
 def _spread_of(crawl: Crawl) -> Spread:
@@ -444,7 +464,7 @@ def _spread_of(crawl: Crawl) -> Spread:
     return crawl.spread
 
 
-def _is_due(before: KnownPageRow, page: PageTask) -> bool:
+def _is_due(before: KnownPagesRow, page: PageTask) -> bool:
     return is_due(
         before.due_at,
         now=datetime.now(UTC),

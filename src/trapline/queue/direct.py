@@ -20,6 +20,7 @@ from trapline.queue.finishing import Attempt, Finisher
 from trapline.queue.jobs import NewJob
 from trapline.queue.kinds import Kinds
 from trapline.queue.notices import Bell
+from trapline.queue.quotas import used_up
 from trapline.queue.retries import RetryPolicy, Verdict, judge
 from trapline.queue.sql import direct as queries
 from trapline.queue.sql.direct import TakePlaceRow
@@ -64,7 +65,9 @@ class Direct:
         self._ending = Together(self._finish)
 
     async def begin(self, job: NewJob, new: NewTask, *, latest: datetime) -> Held:
-        """Wait for a place and take it; TookTooLong if there is none until `latest`."""
+        """Wait for a place and take it; TookTooLong if there is none until `latest`, LimitReached
+        if the organisation's pages of today are used up.
+        """
         await self.agent.registered()
         asked, pause, waited_for = time.monotonic(), _SHORTEST_PAUSE, None
         while True:
@@ -72,6 +75,8 @@ class Direct:
             if task is not None and place.begin_at is not None:
                 break
             waited_for = place.blocked_by
+            if waited_for == "pages":
+                raise used_up(datetime.now(UTC))
             if waited_for == "gap" or datetime.now(UTC) + timedelta(seconds=pause) > latest:
                 reason = _REASONS.get(waited_for or "", "a place")
                 raise TookTooLong(f"The time was up waiting for {reason}.", waited_for=waited_for)
@@ -138,9 +143,9 @@ class Direct:
             gate_id=place.gate_id,
             deadline=latest,
             timeout=new.timeout or kind.timeout,
-            created_at=now,
             trace_id=new.trace_id,
             zero_data_retention=job.zero_data_retention,
+            limited=True,
         )
         return place, task
 

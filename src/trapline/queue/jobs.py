@@ -5,15 +5,18 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+import msgspec
+
 from trapline.db.connection import Connection
 from trapline.errors import Conflict, InvalidInput, NotFound
 from trapline.model import JobId, MemberId, OrganisationId, TraceId, new_uuid
 from trapline.queue import tasks
 from trapline.queue.gates import Gate
-from trapline.queue.kinds import Kinds
+from trapline.queue.kinds import Kinds, checked
 from trapline.queue.sql import jobs as queries
 from trapline.queue.sql.jobs import JobRow
 from trapline.queue.tasks import Added, NewTask, Place
+from trapline.settings import Settings
 
 Status = Literal["pending", "running", "paused", "completed", "failed", "cancelled"]
 ENDED = frozenset({"completed", "failed", "cancelled"})
@@ -53,6 +56,19 @@ class NewJob:
     scheduled_at: datetime | None = None
     ttl: timedelta = TTL
     failed_ttl: timedelta | None = None
+
+
+def times_kept(settings: Settings, *, single: bool = False) -> tuple[timedelta, timedelta | None]:
+    """Return how long a job is kept that ended well, and that failed (None: as long).
+
+    `single` means a job of one task that someone waits for, such as a scrape.
+    """
+    if not single:
+        return timedelta(seconds=settings.job_ttl_seconds), None
+    return (
+        timedelta(seconds=settings.scrape_ttl_seconds),
+        timedelta(seconds=settings.scrape_failed_ttl_seconds),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +164,6 @@ async def progress(conn: Connection, job: JobRow) -> Progress:
     """Return the counters that a status call shows."""
     active = await queries.active_tasks(conn, job_id=job.id) if job.status not in ENDED else 0
     active = min(active, job.remaining)
-    ended = job.total - job.remaining
     return Progress(
         total=job.total,
         queued=job.remaining - active,
@@ -159,8 +174,15 @@ async def progress(conn: Connection, job: JobRow) -> Progress:
         cancelled=job.cancelled,
         found=job.found,
         from_sitemap=job.from_sitemap,
-        percent=100.0 if job.status in ENDED else round(100 * ended / max(job.total, 1), 1),
+        percent=percent(job),
     )
+
+
+def percent(job: JobRow) -> float:
+    """Return how much of a job has ended, well or badly."""
+    if job.status in ENDED:
+        return 100.0
+    return round(100 * (job.total - job.remaining) / max(job.total, 1), 1)
 
 
 async def cancel(
@@ -260,6 +282,8 @@ async def _check(conn: Connection, job: NewJob) -> None:
         raise InvalidInput("A job's retries cannot be negative.")
     if job.ttl <= timedelta():
         raise InvalidInput("A job's time to live must be longer than nothing.")
+    described = [dict(job.options), dict(job.variables), dict(job.metadata)]
+    checked(msgspec.json.encode(described), "What describes the job")
     if job.parent_id is not None:
         if job.parent_id == job.id:
             raise InvalidInput("A job cannot be its own parent.")

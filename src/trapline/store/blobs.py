@@ -1,14 +1,12 @@
 """Bytes by their SHA-256: compressed, stored once, verified when they are read.
 
-They lie in PostgreSQL, or in a directory (`TRAPLINE_BLOBS=file:/path`). A file is on disk before
-the transaction that names it commits; if that fails, the file is an orphan and harmless.
+They lie in PostgreSQL, or on a shelf outside it. What is on a shelf is written after its row, and
+before the transaction of that row commits: so whoever takes bytes away, with their row, is either
+seen or waited for. If the transaction fails, they are orphans, harmless until they are swept.
 """
 
-import asyncio
 import hashlib
-import os
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,7 +15,11 @@ import zstandard
 
 from trapline.db.connection import Connection
 from trapline.errors import NotFound, SettingsError, Unavailable
+from trapline.settings import Settings
+from trapline.store.objects import Objects
+from trapline.store.shelf import Directory, Shelf
 from trapline.store.sql import blobs as queries
+from trapline.store.sql.blobs import BlobRow
 
 DATABASE: Final = "db"
 _LEVEL: Final = 3
@@ -35,73 +37,78 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class Blobs:
-    """Where bytes are put and found. Without a directory that is the database."""
+    """Where bytes are put and found. Without a shelf that is the database."""
 
-    directory: Path | None = None
+    shelf: Shelf | None = None
+    # Where older ones may still lie.
+    before: tuple[Shelf, ...] = ()
 
     @classmethod
-    def at(cls, place: str) -> "Blobs":
-        """Read the setting: `db:` or `file:/path`."""
-        scheme, _, path = place.partition(":")
-        if scheme == "db" and not path:
-            return cls()
-        if scheme == "file" and path:
-            return cls(Path(path))
-        raise SettingsError("TRAPLINE_BLOBS must be db: or file:/a/directory.")
+    def of(cls, settings: Settings) -> "Blobs":
+        """Read the settings: `db:`, `file:/path` or `s3://bucket/prefix`, now and before."""
+        older = None if settings.blobs_before is None else _shelf(settings.blobs_before, settings)
+        return cls(_shelf(settings.blobs, settings), () if older is None else (older,))
+
+    @property
+    def place(self) -> str:
+        """What the row of a new blob names as its place."""
+        return DATABASE if self.shelf is None else self.shelf.name
 
     async def put(self, conn: Connection, packed: Iterable[Packed]) -> None:
-        """Store what is not there yet."""
-        new = {blob.sha256: blob for blob in packed}
-        if not new:
+        """Store what is not there yet, sorted so that two workers cannot deadlock."""
+        blobs = sorted({blob.sha256: blob for blob in packed}.values(), key=lambda b: b.sha256)
+        if not blobs:
             return
-        if self.directory is not None:
-            await asyncio.to_thread(self._write, new)
-        blobs = sorted(new.values(), key=lambda blob: blob.sha256)
+        shelf = self.shelf
         await queries.add_blobs(
             conn,
             hashes=[blob.sha256 for blob in blobs],
             sizes=[blob.size for blob in blobs],
-            places=[DATABASE if self.directory is None else "file" for _ in blobs],
+            places=[self.place for _ in blobs],
             compresseds=[blob.compressed for blob in blobs],
-            datas=[blob.data if self.directory is None else None for blob in blobs],
+            datas=[blob.data if shelf is None else None for blob in blobs],
         )
+        if shelf is not None:
+            await shelf.write({blob.sha256: blob.data for blob in blobs})
 
     async def get(self, conn: Connection, sha256: bytes) -> bytes:
         """Return bytes by their hash, wherever they lie; damaged ones are never returned."""
         row = await queries.get_blob(conn, hash=sha256)
         if row is None:
             raise NotFound(f"There are no bytes with the hash {sha256.hex()}.")
-        data = row.data
-        if data is None:
-            data = await asyncio.to_thread(self._read, sha256)
-        body = zstandard.decompress(data, max_output_size=row.size) if row.compressed else data
+        data = await self._data(row)
+        body = unpack(data, row.size) if row.compressed else data
         if hashlib.sha256(body).digest() != sha256:
             raise Unavailable(f"The stored bytes of {sha256.hex()} are damaged.")
         return body
 
-    def path(self, sha256: bytes) -> Path:
-        if self.directory is None:
-            raise Unavailable("The bytes lie in a directory, but TRAPLINE_BLOBS names none.")
-        name = sha256.hex()
-        return self.directory / name[:2] / name[2:]
+    async def packed(self, conn: Connection, sha256: bytes) -> bytes:
+        """Return bytes as they are stored."""
+        row = await queries.get_blob(conn, hash=sha256)
+        if row is None:
+            raise NotFound(f"There are no bytes with the hash {sha256.hex()}.")
+        return await self._data(row)
 
-    def _write(self, new: Mapping[bytes, Packed]) -> None:
-        for sha256, blob in new.items():
-            path = self.path(sha256)
-            if path.exists():
-                continue
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-                file.write(blob.data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(file.name).rename(path)
+    async def _data(self, row: BlobRow) -> bytes:
+        return row.data if row.data is not None else await self.shelf_of(row.place).read(row.sha256)
 
-    def _read(self, sha256: bytes) -> bytes:
-        try:
-            return self.path(sha256).read_bytes()
-        except FileNotFoundError:
-            raise Unavailable(f"The file of {sha256.hex()} is missing.") from None
+    def shelf_of(self, place: str) -> Shelf:
+        """Return the shelf that a row names."""
+        for shelf in (self.shelf, *self.before):
+            if shelf is not None and shelf.name == place:
+                return shelf
+        raise Unavailable(f"The bytes lie at {place}:, but TRAPLINE_BLOBS does not say where.")
+
+
+def _shelf(place: str, settings: Settings) -> Shelf | None:
+    scheme, _, path = place.partition(":")
+    if scheme == DATABASE and not path:
+        return None
+    if scheme == Directory.name and path:
+        return Directory(Path(path))
+    if scheme == Objects.name:
+        return Objects.at(place, settings)
+    raise SettingsError("TRAPLINE_BLOBS must be db:, file:/a/directory or s3://bucket/prefix.")
 
 
 def pack(body: bytes) -> Packed:
@@ -111,3 +118,11 @@ def pack(body: bytes) -> Packed:
     return Packed(
         hashlib.sha256(body).digest(), len(body), compressed if smaller else body, smaller
     )
+
+
+def unpack(data: bytes, size: int) -> bytes:
+    """Decompress what `pack` made; damaged bytes are as good as none."""
+    try:
+        return zstandard.decompress(data, max_output_size=size)
+    except zstandard.ZstdError:
+        return b""

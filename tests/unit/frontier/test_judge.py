@@ -90,3 +90,12 @@ def test_memory_is_bounded() -> None:
         judged(judge, f"/page-{number}")
     assert len(judge._depths) <= REMEMBERED
     assert judged(judge, f"/page-{REMEMBERED + 9}") is None
+
+
+def test_what_was_lost_with_its_task_is_judged_again() -> None:
+    judge = a_judge()
+    links = ("/a", f"{SITE}/b", "http://[")
+    assert all(judged(judge, link) is not None for link in links[:2])
+    judge.forget(links, f"{SITE}/page")
+    assert all(judged(judge, link) is not None for link in links[:2])
+    assert judged(judge, f"{SITE}/b") is None

@@ -240,9 +240,11 @@ _ADD_FILES: Final = """
 -- name: AddFiles
 INSERT INTO archive.file (
     visit_id, started_at, organisation_id, request_number, url_id, last_modified, size,
-    mimetype_id, canonical_url_id, charset, robots, sha256
+    mimetype_id, canonical_url_id, charset, headers, sha256
 )
-SELECT *
+SELECT
+    visit_id, started_at, organisation_id, request_number, url_id, last_modified, size,
+    mimetype_id, canonical_url_id, charset, headers::jsonb, sha256
 FROM unnest(
     $1::bigint[],
     $2::timestamptz[],
@@ -256,6 +258,9 @@ FROM unnest(
     $10::text[],
     $11::text[],
     $12::bytea[]
+) AS new (
+    visit_id, started_at, organisation_id, request_number, url_id, last_modified, size,
+    mimetype_id, canonical_url_id, charset, headers, sha256
 )
 """
 
@@ -273,7 +278,7 @@ async def add_files(
     mimetype_ids: Sequence[int],
     canonical_url_ids: Sequence[UrlId | None] | None,
     charsets: Sequence[str | None] | None,
-    robots: Sequence[str | None] | None,
+    headers: Sequence[str | None] | None,
     sha256s: Sequence[bytes | None] | None,
 ) -> None:
     """Write the files that visits brought home."""
@@ -289,7 +294,7 @@ async def add_files(
         mimetype_ids,
         canonical_url_ids,
         charsets,
-        robots,
+        headers,
         sha256s,
     )
 

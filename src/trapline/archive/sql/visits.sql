@@ -84,9 +84,11 @@ FROM unnest(
 -- Write the files that visits brought home.
 INSERT INTO archive.file (
     visit_id, started_at, organisation_id, request_number, url_id, last_modified, size,
-    mimetype_id, canonical_url_id, charset, robots, sha256
+    mimetype_id, canonical_url_id, charset, headers, sha256
 )
-SELECT *
+SELECT
+    visit_id, started_at, organisation_id, request_number, url_id, last_modified, size,
+    mimetype_id, canonical_url_id, charset, headers::jsonb, sha256
 FROM unnest(
     sqlc.arg(visit_ids)::bigint[],
     sqlc.arg(started_ats)::timestamptz[],
@@ -98,8 +100,11 @@ FROM unnest(
     sqlc.arg(mimetype_ids)::integer[],
     sqlc.narg(canonical_url_ids)::bigint[],
     sqlc.narg(charsets)::text[],
-    sqlc.narg(robots)::text[],
+    sqlc.narg(headers)::text[],
     sqlc.narg(sha256s)::bytea[]
+) AS new (
+    visit_id, started_at, organisation_id, request_number, url_id, last_modified, size,
+    mimetype_id, canonical_url_id, charset, headers, sha256
 );
 
 -- name: PurgeVisits :one

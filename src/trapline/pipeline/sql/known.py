@@ -10,7 +10,7 @@ from trapline.db.connection import Connection
 from trapline.model import JobId, OrganisationId, PageId, SiteId, UrlId
 
 
-class KnownPageRow(Struct, frozen=True, gc=False):
+class KnownPagesRow(Struct, frozen=True, gc=False):
     site_id: SiteId
     url_id: UrlId
     organisation_id: OrganisationId
@@ -26,6 +26,7 @@ class KnownPageRow(Struct, frozen=True, gc=False):
     failures: int
     declared: str | None
     due_at: datetime | None
+    hash: bytes
     version_id: int | None
     content_hash: bytes | None
 
@@ -75,24 +76,31 @@ class TitlesOfRow(Struct, frozen=True, gc=False):
     description: str | None
 
 
-_KNOWN_PAGE: Final = """
--- name: KnownPage
-SELECT c.*, p.version_id, p.content_hash
-FROM frontier.url u
-JOIN frontier.candidate c ON c.url_id = u.id
+_KNOWN_PAGES: Final = """
+-- name: KnownPages
+SELECT c.*, u.hash, p.version_id, p.content_hash
+FROM unnest(
+    $1::uuid[], $2::uuid[], $3::bytea[]
+) AS wanted (organisation_id, site_id, hash)
+JOIN frontier.url u USING (organisation_id, hash)
+JOIN frontier.candidate c ON c.site_id = wanted.site_id AND c.url_id = u.id
 LEFT JOIN store.page p ON p.site_id = c.site_id AND p.url_id = c.url_id
-WHERE u.organisation_id = $1
-  AND u.hash = $2
-  AND c.site_id = $3
+WHERE c.last_visit_at IS NOT NULL
 """
 
 
-async def known_page(
-    conn: Connection, *, organisation_id: OrganisationId, hash: bytes, site_id: SiteId
-) -> KnownPageRow | None:
-    """What is known of a URL in a site, and the version that a 304 would confirm, if it is still there."""
-    row = await conn.fetchrow(_KNOWN_PAGE, organisation_id, hash, site_id)
-    return None if row is None else KnownPageRow(*row)
+async def known_pages(
+    conn: Connection,
+    *,
+    organisation_ids: Sequence[OrganisationId],
+    site_ids: Sequence[SiteId],
+    hashes: Sequence[bytes],
+) -> list[KnownPagesRow]:
+    """What earlier visits left of URLs in sites, and the version that a 304 would confirm, if it is there."""
+    return [
+        KnownPagesRow(*row)
+        for row in await conn.fetch(_KNOWN_PAGES, organisation_ids, site_ids, hashes)
+    ]
 
 
 _LINKS_OF: Final = """

@@ -19,6 +19,22 @@ class BlobRow(Struct, frozen=True, gc=False):
     used_at: datetime
 
 
+class MarkBlobsRow(Struct, frozen=True, gc=False):
+    sha256: bytes
+    used: bool
+
+
+class DropBlobsRow(Struct, frozen=True, gc=False):
+    sha256: bytes
+    place: str
+
+
+class PlacesRow(Struct, frozen=True, gc=False):
+    place: str
+    blobs: int
+    bytes: int
+
+
 _ADD_BLOBS: Final = """
 -- name: AddBlobs
 INSERT INTO store.blob AS b (sha256, size, place, compressed, data)
@@ -59,3 +75,171 @@ async def get_blob(conn: Connection, *, hash: bytes) -> BlobRow | None:
     """Bytes by their hash."""
     row = await conn.fetchrow(_GET_BLOB, hash)
     return None if row is None else BlobRow(*row)
+
+
+_MARK_BLOBS: Final = """
+-- name: MarkBlobs
+WITH old AS (
+    SELECT b.sha256, EXISTS (SELECT FROM store.blob_use u WHERE u.sha256 = b.sha256) AS used
+    FROM store.blob b
+    WHERE b.used_at < $1
+    ORDER BY b.used_at
+    LIMIT $2::integer
+    FOR UPDATE OF b SKIP LOCKED
+),
+marked AS (
+    UPDATE store.blob b SET used_at = now() FROM old WHERE b.sha256 = old.sha256 AND old.used
+)
+SELECT sha256, used FROM old
+"""
+
+
+async def mark_blobs(conn: Connection, *, before: datetime, most: int) -> list[MarkBlobsRow]:
+    """Of blobs that nobody put or marked since a moment, note those that have a use as used now, and name the others. One that is locked is being put this very moment."""
+    return [MarkBlobsRow(*row) for row in await conn.fetch(_MARK_BLOBS, before, most)]
+
+
+_DROP_BLOBS: Final = """
+-- name: DropBlobs
+DELETE FROM store.blob b
+WHERE b.sha256 = ANY ($1::bytea[])
+  AND b.used_at < $2
+  AND NOT EXISTS (SELECT FROM store.blob_use u WHERE u.sha256 = b.sha256)
+RETURNING b.sha256, b.place
+"""
+
+
+async def drop_blobs(
+    conn: Connection, *, hashes: Sequence[bytes], before: datetime
+) -> list[DropBlobsRow]:
+    """Forget blobs that are still without a use; what lies outside the database is the caller's to remove."""
+    return [DropBlobsRow(*row) for row in await conn.fetch(_DROP_BLOBS, hashes, before)]
+
+
+_HOLD_HASHES: Final = """
+-- name: HoldHashes
+INSERT INTO store.blob (sha256, size, place, compressed)
+SELECT hash, 0, $1, false FROM unnest($2::bytea[]) AS hash
+ORDER BY hash
+ON CONFLICT DO NOTHING
+RETURNING sha256
+"""
+
+
+async def hold_hashes(conn: Connection, *, place: str, hashes: Sequence[bytes]) -> list[bytes]:
+    """Take the places of hashes that have no row, so that nobody can put them meanwhile."""
+    return [row[0] for row in await conn.fetch(_HOLD_HASHES, place, hashes)]
+
+
+_RELEASE_HASHES: Final = """
+-- name: ReleaseHashes
+DELETE FROM store.blob WHERE sha256 = ANY ($1::bytea[])
+"""
+
+
+async def release_hashes(conn: Connection, *, hashes: Sequence[bytes]) -> None:
+    """Give the places back."""
+    await conn.execute(_RELEASE_HASHES, hashes)
+
+
+_KNOWN_HASHES: Final = """
+-- name: KnownHashes
+SELECT sha256 FROM store.blob WHERE sha256 = ANY ($1::bytea[])
+"""
+
+
+async def known_hashes(conn: Connection, *, hashes: Sequence[bytes]) -> list[bytes]:
+    """Which of these have a row."""
+    return [row[0] for row in await conn.fetch(_KNOWN_HASHES, hashes)]
+
+
+_SHELVED_HASHES: Final = """
+-- name: ShelvedHashes
+SELECT sha256 FROM store.blob
+WHERE place = $1 AND sha256 > $2::bytea
+ORDER BY sha256
+LIMIT $3::integer
+"""
+
+
+async def shelved_hashes(conn: Connection, *, place: str, after: bytes, most: int) -> list[bytes]:
+    """Hashes of blobs at a place, in order, after one."""
+    return [row[0] for row in await conn.fetch(_SHELVED_HASHES, place, after, most)]
+
+
+_MISSING_BLOBS: Final = """
+-- name: MissingBlobs
+SELECT DISTINCT u.sha256::bytea AS "sha256!"
+FROM store.blob_use u
+WHERE NOT EXISTS (SELECT FROM store.blob b WHERE b.sha256 = u.sha256)
+LIMIT $1::integer
+"""
+
+
+async def missing_blobs(conn: Connection, *, most: int) -> list[bytes]:
+    """Bytes that something names and nothing holds."""
+    return [row[0] for row in await conn.fetch(_MISSING_BLOBS, most)]
+
+
+_UNUSED_BLOBS: Final = """
+-- name: UnusedBlobs
+SELECT b.sha256
+FROM store.blob b
+WHERE b.used_at < $1
+  AND NOT EXISTS (SELECT FROM store.blob_use u WHERE u.sha256 = b.sha256)
+LIMIT $2::integer
+"""
+
+
+async def unused_blobs(conn: Connection, *, before: datetime, most: int) -> list[bytes]:
+    """Bytes that nothing has named for longer than they are kept."""
+    return [row[0] for row in await conn.fetch(_UNUSED_BLOBS, before, most)]
+
+
+_BLOBS_ELSEWHERE: Final = """
+-- name: BlobsElsewhere
+SELECT sha256 FROM store.blob
+WHERE place <> $1 AND sha256 > $2::bytea
+ORDER BY sha256 LIMIT $3::integer
+FOR UPDATE
+"""
+
+
+async def blobs_elsewhere(conn: Connection, *, place: str, after: bytes, most: int) -> list[bytes]:
+    """Hashes of blobs that are not at a place, in order, after one; they stay as they are until the end of the transaction."""
+    return [row[0] for row in await conn.fetch(_BLOBS_ELSEWHERE, place, after, most)]
+
+
+_PLACE_BLOB: Final = """
+-- name: PlaceBlob
+UPDATE store.blob SET place = $1, data = $2 WHERE sha256 = $3
+"""
+
+
+async def place_blob(conn: Connection, *, place: str, data: bytes | None, hash: bytes) -> None:
+    """Note where a blob is now."""
+    await conn.execute(_PLACE_BLOB, place, data, hash)
+
+
+_HASHES_AT: Final = """
+-- name: HashesAt
+SELECT sha256 FROM store.blob
+WHERE place = $1 AND sha256 = ANY ($2::bytea[])
+"""
+
+
+async def hashes_at(conn: Connection, *, place: str, hashes: Sequence[bytes]) -> list[bytes]:
+    """Which of these are at a place."""
+    return [row[0] for row in await conn.fetch(_HASHES_AT, place, hashes)]
+
+
+_PLACES: Final = """
+-- name: Places
+SELECT place, count(*) AS blobs, sum(size)::bigint AS "bytes!"
+FROM store.blob GROUP BY place ORDER BY place
+"""
+
+
+async def places(conn: Connection) -> list[PlacesRow]:
+    """What lies where."""
+    return [PlacesRow(*row) for row in await conn.fetch(_PLACES)]

@@ -81,8 +81,8 @@ CREATE TABLE archive.file (
     mimetype_id integer NOT NULL,
     canonical_url_id bigint,
     charset text,
-    -- What its meta tag and X-Robots-Tag ask of us, such as "nofollow, noindex".
-    robots text,
+    -- The headers of the answer that brought it, as pairs of name and value.
+    headers jsonb,
     -- Its bytes, as store.blob keeps them.
     sha256 bytea,
     PRIMARY KEY (started_at, visit_id)

@@ -1,0 +1,89 @@
+"""`trapline export`."""
+
+import sys
+from pathlib import Path
+from uuid import UUID
+
+import click
+
+from trapline.cli import terminal
+from trapline.db import tenancy
+from trapline.db.pool import Database
+from trapline.errors import Conflict
+from trapline.model import JobId, OrganisationId, SiteId
+from trapline.pipeline.exporting import find_site, write_warc
+from trapline.queue import jobs
+from trapline.store.blobs import Blobs
+
+
+@click.command()
+@click.option(
+    "--warc",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    required=True,
+    help="File to write, compressed record by record; - is standard output.",
+)
+@click.option("--job", type=click.UUID, help="Only what this job visited.")
+@click.option("--site", help="Only what belongs to this site, by id, name or address.")
+@click.option("--replace", is_flag=True, help="Overwrite a file that is there.")
+@terminal.organisation_option
+@terminal.json_option
+@terminal.with_database
+async def command(
+    database: Database,
+    warc: Path,
+    job: UUID | None,
+    site: str | None,
+    replace: bool,
+    org: str,
+    as_json: bool,
+) -> None:
+    """Write what was visited as WARC 1.1: answers, requests, and how each visit went.
+
+    \b
+    Example: trapline export --warc crawl.warc.gz --site https://example.com
+    """
+    if job is not None and site is not None:
+        raise click.UsageError("Give --job or --site, not both.")
+    async with database.system_tx() as conn:
+        organisation_id = (await tenancy.find_organisation(conn, org)).id
+    async with database.tenant_tx(organisation_id) as conn:
+        job_id = None if job is None else (await jobs.get(conn, JobId(job))).id
+        site_id = None if site is None else await find_site(conn, site)
+    told = await export(
+        database, organisation_id, warc, job_id=job_id, site_id=site_id, replace=replace
+    )
+    if as_json:
+        terminal.show_json(told)
+    else:
+        click.echo(f"{told['records']:,} records, {told['bytes']:,} bytes in {warc}.", err=True)
+
+
+async def export(
+    database: Database,
+    organisation_id: OrganisationId,
+    path: Path,
+    *,
+    job_id: JobId | None = None,
+    site_id: SiteId | None = None,
+    replace: bool = False,
+) -> dict[str, int]:
+    """Write a file that has its name only once it is whole."""
+    if path.exists() and not replace and str(path) != "-":
+        raise Conflict(f"{path} is there already; --replace overwrites it.")
+    blobs = Blobs.of(database.settings)
+    if str(path) == "-":
+        writer = await write_warc(
+            database, blobs, organisation_id, sys.stdout.buffer, job_id=job_id, site_id=site_id
+        )
+        return {"records": writer.records, "bytes": writer.bytes}
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            writer = await write_warc(
+                database, blobs, organisation_id, file, job_id=job_id, site_id=site_id
+            )
+        part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return {"records": writer.records, "bytes": writer.bytes}

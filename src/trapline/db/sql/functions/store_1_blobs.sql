@@ -1,0 +1,7 @@
+-- Everything that keeps a blob from being swept: whoever names blobs adds a line.
+CREATE OR REPLACE VIEW store.blob_use WITH (security_invoker = true) AS
+SELECT v.sha256 FROM store.version v WHERE v.sha256 IS NOT NULL
+UNION ALL
+SELECT f.sha256 FROM archive.file f WHERE f.sha256 IS NOT NULL;
+
+GRANT SELECT ON store.blob_use TO trapline_worker, trapline_tenant;

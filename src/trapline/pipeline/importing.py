@@ -1,0 +1,237 @@
+"""WARC files become visits, files and pages: without requests, for we made none."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from trapline.archive import visits as archive
+from trapline.archive.visits import CrawlType, File, Visit
+from trapline.archive.warc.answers import Answer, read_answer
+from trapline.archive.warc.reading import CONTENT, WarcRecord, check_digest, records
+from trapline.db.connection import Connection
+from trapline.db.pool import Database
+from trapline.errors import ExitCode, InvalidInput, VisitFailed
+from trapline.fetch.decode import codings
+from trapline.fetch.sniff import media_type, sniff
+from trapline.frontier import canonical, urls
+from trapline.frontier.sql import candidates
+from trapline.frontier.urls import Place
+from trapline.model import Document, ExtractOptions, Fetched, OrganisationId, SiteId, UrlId
+from trapline.pipeline import documents
+from trapline.pipeline.keeping import content_of
+from trapline.pipeline.sql import warc as queries
+from trapline.pipeline.steps import origin_of
+from trapline.store import blobs as packing
+from trapline.store import pages, sites
+from trapline.store.blobs import Blobs, Packed
+from trapline.store.pages import Change, Sighting
+
+_AT_ONCE: Final = 50
+_BYTES_AT_ONCE: Final = 16 << 20
+_REPORTED: Final = 20
+_SITES_REMEMBERED: Final = 10_000
+_SUCCESS: Final = 2
+_USUAL: Final = frozenset({"warcinfo", "request", "metadata", "revisit", "conversion"})
+
+
+@dataclass(slots=True)
+class Imported:
+    """What came of an import; `skipped` counts records by why they are no pages."""
+
+    records: int = 0
+    pages: int = 0
+    versions: int = 0
+    older: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    error: str | None = None
+
+    def skip(self, why: str) -> None:
+        self.skipped[why] = self.skipped.get(why, 0) + 1
+
+    def complain(self, what: str, problem: str) -> None:
+        self.skip("cannot be read")
+        if len(self.problems) < _REPORTED:
+            self.problems.append(f"{what}: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """One page on its way in."""
+
+    fetched: Fetched
+    at: datetime
+    document: Document
+    packed: Packed
+    site_id: SiteId
+
+
+@dataclass(slots=True)
+class Importer:
+    """Imports files for one organisation."""
+
+    database: Database
+    blobs: Blobs
+    organisation_id: OrganisationId
+    _sites: dict[str, SiteId] = field(default_factory=dict)
+
+    async def run(self, path: Path) -> Imported:
+        """Import a file; what was read before something turned out to be wrong is kept."""
+        done = Imported()
+        batch: dict[str, _Page] = {}
+        size = 0
+        with path.open("rb") as file:
+            try:
+                for fetched, at in self._answers(file, done):
+                    if fetched.url in batch or len(batch) == _AT_ONCE or size > _BYTES_AT_ONCE:
+                        await self._keep(list(batch.values()), done)
+                        batch, size = {}, 0
+                    page = await self._read(fetched, at, done)
+                    if page is not None:
+                        batch[fetched.url] = page
+                        size += len(fetched.body)
+            except InvalidInput as error:
+                done.error = error.message
+        await self._keep(list(batch.values()), done)
+        return done
+
+    def _answers(self, file: BinaryIO, done: Imported) -> Iterator[tuple[Fetched, datetime]]:
+        """Give the answers that have content; count the other records."""
+        most = self.database.settings.fetch_decompressed_bytes
+        for record in records(file, most):
+            done.records += 1
+            if record.type not in CONTENT:
+                done.skip(record.type if record.type in _USUAL else "of another type")
+                continue
+            try:
+                answer = _answer(record, most)
+                if answer.status // 100 != _SUCCESS:
+                    done.skip(f"status {answer.status}")
+                    continue
+                yield _fetched(record, answer, most), record.date
+            except (InvalidInput, VisitFailed) as error:
+                done.complain(f"record {record.number}", error.message)
+
+    async def _read(self, fetched: Fetched, at: datetime, done: Imported) -> _Page | None:
+        try:
+            document = await documents.read(fetched, ExtractOptions())
+        except VisitFailed as error:
+            done.complain(fetched.url, error.message)
+            return None
+        site_id = await self._site(origin_of(fetched.url))
+        return _Page(fetched, at, document, packing.pack(fetched.body), site_id)
+
+    async def _site(self, origin: str) -> SiteId:
+        found = self._sites.get(origin)
+        if found is None:
+            async with self.database.system_tx() as conn:
+                found = await sites.implicit(conn, self.organisation_id, origin)
+            if len(self._sites) >= _SITES_REMEMBERED:
+                self._sites.clear()
+            self._sites[origin] = found
+        return found
+
+    async def _keep(self, batch: Sequence[_Page], done: Imported) -> None:
+        """Store a batch in one transaction: pages, files, and versions where they are news."""
+        if not batch:
+            return
+        async with self.database.system_tx() as conn:
+            ids = await urls.intern(conn, {(self.organisation_id, p.fetched.url) for p in batch})
+            await self.blobs.put(conn, (page.packed for page in batch))
+            visits = [self._visit(page, ids) for page in batch]
+            visit_ids = await archive.record(conn, visits)
+            await self._discover(conn, visits)
+            older = await self._older(conn, visits)
+            sightings = [
+                self._sighting(page, visit, visit_id)
+                for page, visit, visit_id in zip(batch, visits, visit_ids, strict=True)
+                if (visit.site_id, visit.url_id) not in older
+            ]
+            recorded = await pages.record(conn, sightings)
+        done.pages += len(batch)
+        done.older += len(batch) - len(sightings)
+        done.versions += sum(one.change is not Change.SAME for one in recorded)
+
+    def _visit(self, page: _Page, ids: dict[Place, UrlId]) -> Visit:
+        fetched = page.fetched
+        url_id = ids[self.organisation_id, fetched.url]
+        return Visit(
+            self.organisation_id,
+            page.site_id,
+            url_id,
+            CrawlType.IMPORT,
+            page.at,
+            0,
+            ExitCode.CONTENT,
+            file=File(
+                url_id,
+                len(fetched.body),
+                fetched.media_type or "application/octet-stream",
+                headers=fetched.headers,
+                sha256=page.packed.sha256,
+                from_request=False,
+            ),
+        )
+
+    def _sighting(self, page: _Page, visit: Visit, visit_id: int) -> Sighting:
+        return Sighting(
+            self.organisation_id,
+            page.site_id,
+            visit.url_id,
+            visit_id,
+            None,
+            page.at,
+            page.fetched.status,
+            content_of(page.document, page.packed),
+        )
+
+    async def _discover(self, conn: Connection, visits: Sequence[Visit]) -> None:
+        await candidates.discover_candidates(
+            conn,
+            site_ids=[visit.site_id for visit in visits],
+            url_ids=[visit.url_id for visit in visits],
+            organisation_ids=[visit.organisation_id for visit in visits],
+        )
+
+    async def _older(self, conn: Connection, visits: Sequence[Visit]) -> set[tuple[SiteId, UrlId]]:
+        """Return the pages that are known from later than this file: it has no news of them."""
+        rows = await queries.seen_since(
+            conn,
+            site_ids=[visit.site_id for visit in visits],
+            url_ids=[visit.url_id for visit in visits],
+            ats=[visit.started_at for visit in visits],
+        )
+        return {(row.site_id, row.url_id) for row in rows}
+
+
+def _answer(record: WarcRecord, most: int) -> Answer:
+    if record.block is None:
+        raise InvalidInput(f"It has {record.length:,} bytes, and {most:,} are the most.")
+    check_digest(record)
+    if record.type == "resource":
+        headers = (("Content-Type", record.headers.get("content-type", "")),)
+        return Answer(200, headers, record.block)
+    return read_answer(record.block)
+
+
+def _fetched(record: WarcRecord, answer: Answer, most: int) -> Fetched:
+    """Return an answer as if it had just come."""
+    url = canonical(record.url or "")
+    body = answer.body
+    decoder = codings(answer.header("content-encoding"), most)
+    if decoder is not None:
+        body = decoder.decode(body)
+        decoder.finish()
+    said = answer.header("content-type")
+    return Fetched(
+        exit_code=ExitCode.CONTENT,
+        message="",
+        url=url,
+        status=answer.status,
+        headers=answer.headers,
+        body=body,
+        content_type=said,
+        media_type=media_type(said, sniff(body)) if body else None,
+    )
