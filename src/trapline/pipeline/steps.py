@@ -213,7 +213,7 @@ class Steps:
         before = None
         if not task.zero_data_retention:
             before = await self.known.find(crawl.organisation_id, site_id, payload.url)
-        if crawl.options.only_due and before is not None and not _is_due(before, payload):
+        if crawl.spread is not None and before is not None and not _is_due(crawl, before, payload):
             return await self._not_due(crawl, task, site_id, before)
         started, clock = datetime.now(UTC), time.perf_counter()
         fetched = await self._fetch(crawl, task, before)
@@ -464,12 +464,14 @@ def _spread_of(crawl: Crawl) -> Spread:
     return crawl.spread
 
 
-def _is_due(before: KnownPagesRow, page: PageTask) -> bool:
+def _is_due(crawl: Crawl, before: KnownPagesRow, page: PageTask) -> bool:
+    """Whether a crawl that looks only at what is due visits a page; any other visits them all."""
     return is_due(
         before.due_at,
         now=datetime.now(UTC),
         last_visit=before.last_visit_at,
         modified=page.modified,
+        force=crawl.options.force or not crawl.options.only_due,
     )
 
 

@@ -12,7 +12,7 @@ from trapline.model import Document, Fetched
 # Longer than this, a reader may want to read the page first.
 LONGEST_REFRESH: Final = 10.0
 _REFRESH: Final = re.compile(
-    r"\s*(?P<seconds>[0-9]*(?:\.[0-9]*)?)\s*[;,]?\s*(?:url\s*=\s*)?(?P<url>.+)",
+    r"\s*+(?P<seconds>[0-9]*+(?:\.[0-9]*+)?+)\s*+[;,]?+\s*+(?:url\s*+=\s*+)?+(?P<url>.+)",
     re.IGNORECASE | re.DOTALL,
 )
 _CANONICAL: Final = re.compile(r"<([^>]*)>\s*;[^,]*\brel\s*=\s*\"?canonical\"?", re.IGNORECASE)
