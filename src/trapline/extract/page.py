@@ -95,6 +95,7 @@ def extract_html(
         branding=branding,
         summary=_summary(content.text, metadata) if Format.SUMMARY in formats else None,
         warning=_sentences((content.warning, doubt)),
+        charset=decoded.encoding,
     )
 
 

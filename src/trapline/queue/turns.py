@@ -92,6 +92,11 @@ class Turns:
         """How many more tasks may be claimed."""
         return self.concurrency + self._pace.ahead - self.unfinished() - self._asked
 
+    def freed(self, gate_ids: Sequence[int]) -> None:
+        """Look again at lanes that wait for these gates: they have room."""
+        self.lanes.free((), gate_ids, time.monotonic())
+        self.outbox.news.set()
+
     async def run(self) -> None:
         """Take turns for ever."""
         while True:
