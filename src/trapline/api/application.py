@@ -12,7 +12,9 @@ from trapline.api.native import (
     duplicates,
     events,
     health,
+    jobs,
     keys,
+    logs,
     members,
     organisations,
     pages,
@@ -51,6 +53,8 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
         changes,
         duplicates,
         events,
+        jobs,
+        logs,
         schedules,
         watchers,
     ):

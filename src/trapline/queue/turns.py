@@ -40,7 +40,6 @@ LONGEST_PAUSE: Final = 1.0
 # Claimed ahead: what is done in this time, at most so many.
 AHEAD_SECONDS: Final = 0.05
 MOST_AHEAD: Final = 3_000
-MOST_STORED: Final = 200
 UNKNOWN_KIND_PAUSE: Final = timedelta(seconds=5)
 _PAUSE: Final = 0.2
 
@@ -92,6 +91,11 @@ class Turns:
     def _room(self) -> int:
         """How many more tasks may be claimed."""
         return self.concurrency + self._pace.ahead - self.unfinished() - self._asked
+
+    def freed(self, gate_ids: Sequence[int]) -> None:
+        """Look again at lanes that wait for these gates: they have room."""
+        self.lanes.free((), gate_ids, time.monotonic())
+        self.outbox.news.set()
 
     async def run(self) -> None:
         """Take turns for ever."""
@@ -202,5 +206,5 @@ class Turns:
             await self.outbox.rich_news.wait()
             self.outbox.rich_news.clear()
             while self.outbox.rich:
-                await self._settle(self.outbox.take_rich(MOST_STORED))
+                await self._settle(self.outbox.take_rich())
                 self.outbox.news.set()
