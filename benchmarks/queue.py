@@ -1,6 +1,6 @@
 """bench-queue: no-op tasks through our queue and its peers, on one embedded PostgreSQL.
 
-python -m benchmarks.queue [--parts drain growth held] [--rounds 3] [--depth 5000000] [--finished 10000000] [--held 180]
+python -m benchmarks.queue [--parts drain growth held faults] [--rounds 3] [--depth 5000000] [--finished 10000000] [--held 180]
 """
 
 import argparse
@@ -20,13 +20,13 @@ import asyncpg
 import uvloop
 
 from benchmarks import report, versions
-from benchmarks.queues import peers, trapline
+from benchmarks.queues import faults, peers, trapline
 from trapline import logs
 from trapline.db import pool
 from trapline.queue.sql import claiming
 from trapline.settings import Settings
 
-TASKS = 100_000
+TASKS = 200_000
 Fill = Callable[[str, int], Awaitable[object]]
 PEERS: dict[str, tuple[Fill, int]] = {
     "pgqueuer-10": (peers.fill_pgqueuer, 10_000),
@@ -159,6 +159,9 @@ async def _claims(shallow: str, deep: str, samples: int = 900) -> tuple[list[flo
                 async with database_.system_tx() as conn:
                     rows = await claiming.turn(
                         conn,
+                        leases=[],
+                        tasks=[],
+                        results=[],
                         verdicts=[],
                         most_stalls=9,
                         agent_id=1,  # type: ignore[arg-type]
@@ -251,7 +254,7 @@ async def main(options: argparse.Namespace) -> None:
             best = max(rate for name, rate in rates.items() if name in PEERS)
             figures["drain_vs_best_peer"] = round(rates["trapline"] / best, 2)
             figures["drain_vs_bare"] = round(rates["trapline"] / rates["bare"], 2)
-            waits = await trapline.latencies(await database(dsn, "idle"), 100)
+            waits = await trapline.latencies(await database(dsn, "idle"), start, 200)
             figures["idle_latency_p50_ms"] = round(_p(waits, 50), 2)
             figures["idle_latency_p99_ms"] = round(_p(waits, 99), 2)
             report(f"Drain, one process unless said otherwise ({title})", rows, figures)
@@ -263,11 +266,20 @@ async def main(options: argparse.Namespace) -> None:
             steady = [await held(dsn, name, options.held) for name in ("trapline", "pgqueuer-100")]
             figures["held_snapshot_ratio"] = round(steady[0]["last ÷ first"], 2)
             report("Steady load under a held snapshot", steady, figures)
+        if "faults" in options.parts:
+            own = await database(dsn, "faults")
+            names = ("kill -9 of the worker", "crash of PostgreSQL")
+            recovered = [await faults.recovery(own, name, start) for name in names]
+            figures["recovery_ratio"] = round(min(row["ratio"] for row in recovered), 2)
+            figures["recovery_seconds"] = round(
+                max(row["back at 90 % after s"] for row in recovered), 1
+            )
+            report("The rate before a fault and ten seconds after it", recovered, figures)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--parts", nargs="+", default=["drain", "growth", "held"])
+    parser.add_argument("--parts", nargs="+", default=["drain", "growth", "held", "faults"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--depth", type=int, default=5_000_000)
     parser.add_argument("--finished", type=int, default=10_000_000)

@@ -6,4 +6,5 @@ pytest_plugins = [
     "tests.command",
     "tests.site.fixture",
     "tests.scraping",
+    "tests.serving",
 ]

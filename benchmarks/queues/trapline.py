@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -17,9 +17,12 @@ from trapline.queue import jobs
 from trapline.queue.gates import Gate
 from trapline.queue.jobs import NewJob
 from trapline.queue.kinds import Kind, Kinds
+from trapline.queue.notices import Bell
 from trapline.queue.tasks import NewTask, Task
 from trapline.queue.worker import Worker
 from trapline.settings import Settings
+
+Start = Callable[[str, str, int], Awaitable[asyncio.subprocess.Process]]
 
 
 class Noop(msgspec.Struct):
@@ -94,29 +97,40 @@ async def empty(dsn: str) -> None:
     await conn.close()
 
 
-async def latencies(dsn: str, samples: int) -> list[float]:
-    """Milliseconds from an enqueue's commit to its handler's start, on an idle queue."""
-    starts: dict[float, float] = {}
+async def starts(dsn: str, _: int, __: Any) -> float:
+    """Run a worker for ever that prints when each task began, by the clock of the machine."""
 
     async def note(task: Task) -> None:
-        starts[task.payload.n] = time.perf_counter()
+        print(f"{task.payload.n:.0f} {time.monotonic():.6f}", flush=True)
 
-    kinds = Kinds([Kind("noop", Noop, note)])
+    async with opened(dsn) as (database, _organisation):
+        await Worker(database, Kinds([Kind("noop", Noop, note)])).run()
+    return 0.0
+
+
+async def latencies(dsn: str, start: Start, samples: int) -> list[float]:
+    """Milliseconds from an enqueue's commit here to its handler's start in another process."""
     async with opened(dsn) as (database, organisation_id):
         await empty(dsn)
-        worker = Worker(database, kinds)
-        running = asyncio.create_task(worker.run())
-        await asyncio.sleep(1)
-        committed: dict[float, float] = {}
+        worker = await start("trapline-starts", dsn, 0)
+        bell = Bell(database)
+        kinds = Kinds([Kind("noop", Noop)])
+        await asyncio.sleep(3)
+        waits = []
+        assert worker.stdout is not None
         for number in range(samples):
             await _submit(database, kinds, organisation_id, [NewTask("noop", Noop(float(number)))])
-            committed[float(number)] = time.perf_counter()
-            worker.bell.ring(ready=True)
+            committed = time.monotonic()
+            bell.ring(ready=True)
+            n, began = (await worker.stdout.readline()).split()
+            while b"." not in began or int(n) != number:
+                n, began = (await worker.stdout.readline()).split()
+            waits.append(1000 * (float(began) - committed))
             await asyncio.sleep(0.05)
-        await asyncio.sleep(1)
-        worker.stop()
-        await running
-    return sorted(1000 * (starts[n] - committed[n]) for n in committed)
+        await bell.aclose()
+        worker.kill()
+        await worker.wait()
+    return sorted(waits)
 
 
 FILL_READY = """

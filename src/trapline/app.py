@@ -12,17 +12,27 @@ import uvicorn
 
 from trapline.api import application
 from trapline.api.access import is_loopback
+from trapline.api.engine import Engine
+from trapline.api.firecrawl import hooks
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.db.sql import tenancy as queries
 from trapline.errors import SettingsError, Unavailable
 from trapline.fetch import Fetcher
+from trapline.fetch.posting import Poster
 from trapline.logs import get_logger
-from trapline.pipeline import templates
+from trapline.pipeline import followups, sites, templates
+from trapline.pipeline.gathering import Gathering, extract_kind
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
+from trapline.pipeline.language import LanguageModel
+from trapline.pipeline.mapping import Mapper
+from trapline.pipeline.results import Results
 from trapline.pipeline.scraping import Scraper
+from trapline.pipeline.searching import Searching
 from trapline.pipeline.steps import Steps
+from trapline.pipeline.telling import Telling, feeds
+from trapline.pipeline.telling import duties as telling_duties
 from trapline.queue.agents import Agent
 from trapline.queue.direct import Direct
 from trapline.queue.finishing import Finisher
@@ -55,7 +65,7 @@ async def serve(settings: Settings) -> None:
         async with working(database, settings, name="serve") as work:
             server = _Server(
                 uvicorn.Config(
-                    application.build(database, settings, work.scraper),
+                    application.build(database, settings, work.engine),
                     log_config=None,
                     access_log=False,
                     lifespan="off",
@@ -84,10 +94,14 @@ async def work(settings: Settings, *, name: str, concurrency: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What runs in a process that works: a worker for what is queued, a scraper for who waits."""
+    """What runs in a process that works: a worker for what is queued, an engine for who waits."""
 
     worker: Worker
-    scraper: Scraper
+    engine: Engine
+
+    @property
+    def scraper(self) -> Scraper:
+        return self.engine.scraper
 
 
 @asynccontextmanager
@@ -95,39 +109,66 @@ async def working(
     database: Database, settings: Settings, *, name: str = "worker", concurrency: int = 100
 ) -> AsyncIterator[Work]:
     """Run a worker with everything that tasks need, until the block is left."""
-    async with Fetcher(settings) as fetcher:
-        steps = Steps(database, settings, fetcher)
-        blobs = Blobs.at(settings.blobs)
-        keeping = Keeping(blobs)
+    async with (
+        Fetcher(settings) as fetcher,
+        Poster(settings) as poster,
+        LanguageModel(settings) as model,
+        Searching(settings) as searching,
+    ):
+        steps = Steps(database, settings, fetcher, model)
+        keeping = Keeping(Blobs.at(settings.blobs))
+        gathering = Gathering(model)
+        kinds = crawl_kinds(steps.kickoff, steps.sitemap, steps.page)
+        kinds.register(extract_kind(gathering.extract))
         worker = Worker(
             database,
-            crawl_kinds(steps.kickoff, steps.sitemap, steps.page),
+            kinds,
             concurrency=concurrency,
             name=name,
             user_agent=settings.user_agent,
             store=keeping.keep,
         )
         keeping.agent = worker.agent
-        running = asyncio.create_task(worker.run(), name="worker")
-        duties = asyncio.create_task(
-            maintenance.run(
-                database,
-                [
-                    *maintenance.all_duties(settings),
-                    *schedules.duties(templates.create),
-                    duty("archive partitions", VISIT_LOGS),
-                    _sweeping(blobs, settings),
-                ],
-            ),
-            name="maintenance",
+        scraper = gathering.scraper = _scraper(steps, keeping, worker.agent, worker.bell)
+        results = Results(database, keeping.blobs)
+        telling = Telling(database, poster, hooks.renderer(results), worker.ears)
+        engine = Engine(
+            scraper=scraper,
+            mapper=Mapper.beside(scraper),
+            results=results,
+            feeds=feeds(database, worker.ears),
+            bell=worker.bell,
+            model=model,
+            searching=searching,
         )
+        running = asyncio.create_task(worker.run(), name="worker")
+        beside = [
+            asyncio.create_task(
+                maintenance.run(database, _duties(settings, keeping.blobs)), name="maintenance"
+            ),
+            asyncio.create_task(telling.run(), name="telling"),
+        ]
         try:
-            yield Work(worker, _scraper(steps, keeping, worker.agent, worker.bell))
+            yield Work(worker, engine)
         finally:
             worker.stop()
             await running
-            duties.cancel()
-            await asyncio.gather(duties, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+
+
+def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
+    """Return all that keeps the database in order."""
+    return [
+        *maintenance.all_duties(settings),
+        *schedules.duties(templates.create),
+        duty("archive partitions", VISIT_LOGS),
+        *followups.duties(),
+        *sites.duties(),
+        *telling_duties(),
+        _sweeping(blobs, settings),
+    ]
 
 
 def _sweeping(blobs: Blobs, settings: Settings) -> Duty:

@@ -96,6 +96,8 @@ class Metadata:
     """
 
     title: str | None = None
+    headline: str | None = None
+    """The title as the page itself gives it, without the site's name."""
     description: str | None = None
     language: str | None = None
     author: str | None = None

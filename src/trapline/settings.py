@@ -135,6 +135,11 @@ class Settings(BaseSettings):
         description="Key for the administrative endpoints; without it they do not exist.",
     )
 
+    changedetection_secret: SecretStr | None = Field(
+        default=None,
+        description="Secret of the reports that changedetection.io sends; without it none is taken.",
+    )
+
     # Network safety
     allow_nets: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_split)] = Field(
         default=(),
@@ -177,11 +182,52 @@ class Settings(BaseSettings):
         default=120.0, gt=0, description="Seconds for a whole fetch, with all its redirects."
     )
 
+    # Webhooks
+    webhook_secret: SecretStr | None = Field(
+        default=None,
+        description="Signs every webhook: X-Firecrawl-Signature is the HMAC-SHA256 of its body.",
+    )
+    allow_local_webhooks: bool = Field(
+        default=False,
+        validation_alias=AliasChoices(
+            "TRAPLINE_ALLOW_LOCAL_WEBHOOKS", "ALLOW_LOCAL_WEBHOOKS", "allow_local_webhooks"
+        ),
+        description="Whether webhooks may go to private addresses too.",
+    )
+
+    # Language model and web search
+    llm_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://",
+        description="An OpenAI-compatible endpoint, such as http://127.0.0.1:11434/v1. Without it"
+        " the formats json and question are refused, and summaries are made of the page's own"
+        " sentences.",
+    )
+    llm_key: SecretStr | None = Field(default=None, description="Its API key.")
+    llm_model: str = Field(default="gpt-4o-mini", description="Which of its models is asked.")
+    llm_timeout: float = Field(default=60.0, gt=0, description="Seconds that it may take.")
+    llm_input_tokens: int = Field(
+        default=60_000, ge=100, description="Most tokens of a page that it is given."
+    )
+    llm_output_tokens: int = Field(
+        default=4_096, ge=16, description="Most tokens that it may answer with."
+    )
+    searxng_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://",
+        description="A SearXNG with the JSON format on; web search asks it.",
+    )
+
     # Queue
     lease_seconds: float = Field(
         default=60.0,
         gt=0,
-        description="How long a worker holds a task without renewing; it renews after a quarter.",
+        description="How long a worker holds a task without renewing.",
+    )
+    lease_renewal_seconds: float = Field(
+        default=15.0,
+        gt=0,
+        description="How often a worker renews what it holds; at least four times in a lease.",
     )
     stale_sweep_seconds: float = Field(
         default=15.0, gt=0, description="How often tasks whose lease ran out are taken back."
@@ -192,8 +238,32 @@ class Settings(BaseSettings):
         le=1000,
         description="How often a task may lose its worker before it has failed.",
     )
+    job_ttl_seconds: float = Field(
+        default=24 * 3600, gt=0, description="How long a job is kept after its end."
+    )
+    scrape_ttl_seconds: float = Field(
+        default=3600, gt=0, description="How long the job of a single scrape is kept."
+    )
+    scrape_failed_ttl_seconds: float = Field(
+        default=6 * 3600,
+        gt=0,
+        description="How long the job of a single scrape that failed is kept.",
+    )
+    expiry_seconds: float = Field(
+        default=60.0, gt=0, description="How often jobs whose time is over are deleted."
+    )
     keep_days: int = Field(
         default=90, ge=1, description="Days that logs, statistics and ended agents are kept."
+    )
+    keep_gates_days: int = Field(
+        default=30,
+        ge=1,
+        description="Days that the pace of a host is remembered after its last use.",
+    )
+    reindex_bytes: int = Field(
+        default=64 * 2**20,
+        ge=2**20,
+        description="Size from which a queue's index is rebuilt when most of it is air.",
     )
 
     # Schedules

@@ -30,6 +30,7 @@ async def test_every_page_is_fetched_once_and_none_that_robots_forbid(
     assert job["status"] == "completed"
     assert job["total"] == job["completed"] + job["failed"] + job["skipped"]
     assert {row["url"] for row in done.json["report"]["broken"]} == set(truth.broken)
+    await _check_logs(crawler, job["id"], truth.forbidden)
 
 
 async def test_the_second_crawl_is_told_what_has_not_changed(crawler: Trapline, site: Site) -> None:
@@ -132,3 +133,17 @@ def _kickoffs(answer: dict[str, object]) -> int:
 
 
 _JOBS = "SELECT id FROM queue.job WHERE kind = 'crawl'"
+
+
+async def _check_logs(crawler: Trapline, job: str, forbidden: set[str]) -> None:
+    """The log says what robots.txt forbids, what was broken, and when it began and ended."""
+    lines = (await crawler("jobs", "logs", job, "--json")).out.splitlines()
+    logged = [json.loads(line) for line in lines]
+    assert logged[0]["message"] == "The job has begun."
+    assert logged[-1]["message"] == "The job has completed."
+    blocked = {line["context"].get("url") for line in logged if line["step"] == "robots"}
+    assert blocked - {None} == forbidden
+    assert {line["step"] for line in logged} >= {"start", "robots", "sitemap", "fetch", "job"}
+    severe = (await crawler("jobs", "logs", job, "--level", "warning")).out.splitlines()
+    assert 0 < len(severe) < len(lines)
+    assert not [line for line in severe if " INFO " in line]

@@ -7,7 +7,15 @@ import pytest
 
 from tests.queueing import Number, ended, kinds_of, numbers, status, submit, working
 from trapline.db.pool import Database
-from trapline.errors import Conflict, ExitCode, InvalidInput, NotFound, TooLarge, TraplineError
+from trapline.errors import (
+    OUTCOMES,
+    Conflict,
+    ExitCode,
+    InvalidInput,
+    NotFound,
+    TooLarge,
+    TraplineError,
+)
 from trapline.model import JobId, OrganisationId
 from trapline.queue import deadletters, events, gates, jobs, tasks, why
 from trapline.queue.audit import audit
@@ -16,7 +24,7 @@ from trapline.queue.gates import Gate
 from trapline.queue.jobs import NewJob
 from trapline.queue.maintenance import deadlines, expiry, loop, partitions, reindex
 from trapline.queue.maintenance.duty import Duty
-from trapline.queue.retries import RetryPolicy
+from trapline.queue.retries import RetryPolicy, Skip
 from trapline.queue.tasks import NewTask, Place, Task, Unique
 
 KINDS = kinds_of()
@@ -182,6 +190,69 @@ async def test_deadlines_expiry_and_retry_of_dead_letters(
     async with database.system_tx() as conn:
         assert await conn.fetchval("SELECT count(*) FROM queue.done") == 0
         assert await audit(conn) == []
+
+
+async def test_a_job_whose_last_task_is_skipped_names_an_earlier_failure(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    now = datetime.now(UTC)
+    late = NewTask("number", Number(1), deadline=now - timedelta(seconds=1))
+    job_id, _ = await submit(database, KINDS, organisation_id, [late, NewTask("number", Number(2))])
+    assert await deadlines.expire(database) == 1
+    assert (await status(database, job_id)).error is None, "it goes on"
+
+    async def skip(task: Task) -> None:
+        del task
+        raise Skip("not needed")
+
+    async with working(database, kinds_of(skip)):
+        job = await ended(database, job_id)
+    assert (job.status, job.failed, job.skipped) == ("failed", 1, 1)
+    assert (
+        job.error
+        == "No task succeeded; the last one that failed: "
+        + OUTCOMES[ExitCode.DEADLINE_PASSED].sentence
+    )
+    async with database.tenant_tx(organisation_id) as conn:
+        (end,) = await conn.fetch("SELECT data FROM queue.event WHERE type = 'job.failed'")
+        assert end["data"]["error"] == job.error
+        await jobs.append(conn, KINDS, job_id, [NewTask("number", Number(3))], now=now)
+        assert (await jobs.get(conn, job_id)).error is None, "the next round has not failed"
+
+
+async def test_cancelled_jobs_expire_with_all_that_is_theirs(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    keep = timedelta(minutes=5)
+    job_id, _ = await submit(database, KINDS, organisation_id, numbers(20), ttl=keep, limit=15)
+    other, _ = await submit(database, KINDS, organisation_id, numbers(3))
+    async with database.tenant_tx(organisation_id) as conn:
+        await jobs.cancel(conn, job_id, by="me")
+    job = await status(database, job_id)
+    assert job.finished_at is not None
+    assert job.expires_at == job.finished_at + keep
+    assert await expiry.expire(database) == 0
+    async with database.system_tx() as conn:
+        await conn.execute("UPDATE queue.job SET expires_at = now() WHERE id = $1", job_id)
+    assert await expiry.expire(database) == 1
+    with pytest.raises(NotFound):
+        await status(database, job_id)
+    async with database.system_tx() as conn:
+        for table in ("task", "lane", "event"):
+            left = await conn.fetchval(
+                f"SELECT count(*) FROM queue.{table} WHERE job_id = $1", job_id
+            )
+            assert left == 0, table
+        assert await conn.fetchval("SELECT count(*) FROM queue.ready") == 3
+        assert await conn.fetchval("SELECT count(*) FROM queue.overflow") == 0
+        assert await audit(conn) == []
+    assert (await status(database, other)).remaining == 3
+
+
+async def test_how_long_jobs_are_kept_is_a_setting(database: Database) -> None:
+    settings = database.settings.model_copy(update={"scrape_failed_ttl_seconds": 60.0})
+    assert jobs.times_kept(settings) == (timedelta(hours=24), None)
+    assert jobs.times_kept(settings, single=True) == (timedelta(hours=1), timedelta(minutes=1))
 
 
 async def test_why_names_what_a_task_waits_for(

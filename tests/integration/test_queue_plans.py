@@ -68,20 +68,26 @@ async def test_claim_finish_sweep_and_status_read_by_index(full: asyncpg.Connect
     lane = await full.fetchval("SELECT id FROM queue.lane")
     options = {"most_stalls": 9, "agent_id": 1, "starting": [], "lease_time": _MINUTE}
 
-    async def turn(verdicts: list[tuple[object, ...]]) -> list[claiming.TurnRow]:
+    async def turn(
+        done: list[claiming.TurnRow], verdicts: list[tuple[object, ...]]
+    ) -> list[claiming.TurnRow]:
         return await claiming.turn(
             full,
+            leases=[row.lease_id or 0 for row in done],
+            tasks=[row.task_id or 0 for row in done],
+            results=["1" for _ in done],
             verdicts=verdicts,  # type: ignore[arg-type]
             wants=[(lane, 100, -(2**15), 0, 99, False), (lane, 100, -(2**15), 0, 99, True)],
             **options,  # type: ignore[arg-type]
         )
 
     plans.clear()
-    rows = [row for row in await turn([]) if row.task_id]
+    rows = [row for row in await turn([], []) if row.task_id]
     assert len(rows) == 200
-    done = [(r.lease_id, r.task_id, Verdict.COMPLETED, None, None, None, None) for r in rows[:100]]
+    done = [(r.lease_id, r.task_id, Verdict.COMPLETED, None, None, None, None) for r in rows[:50]]
     back = [(r.lease_id, r.task_id, Verdict.RETRY, None, None, None, None) for r in rows[100:]]
-    await turn(done)
+    await turn([], done)
+    await turn(rows[50:100], [])
     await finishing.finish(full, verdicts=back, lost=True, most_stalls=9)
     await leases.expired_tasks(full, most=100)
     await leases.renew_leases(full, leases=[1, 2], lease_time=_MINUTE)
@@ -90,11 +96,22 @@ async def test_claim_finish_sweep_and_status_read_by_index(full: asyncpg.Connect
     job_id = await full.fetchval("SELECT job_id FROM queue.lane")
     await jobs.get_job(full, job_id=job_id)
     await claiming.served_lanes(full, most_per_organisation=1000)
+    organisation_id = await full.fetchval("SELECT organisation_id FROM queue.lane")
+    for status in (None, "completed"):
+        await jobs.list_jobs(
+            full, organisation_id=organisation_id, status=status, kind=None, before=None, most=20
+        )
     wrong = [plan for plan in plans if _is_bad(plan)]
     assert not wrong, wrong[0]
     text = "\n".join(plans)
     for index in ("ready_pkey", "leased_pkey", "lease_pkey", "lease_expires_idx", "task_pkey"):
         assert index in text
+    assert "job_organisation_idx" in text
+    assert "job_organisation_status_idx" in text
+    short = (
+        "SELECT count(*) FROM queue.done WHERE result = '1' AND finished_at > now() - interval '1h'"
+    )
+    assert await full.fetchval(short) == 50
 
 
 _BIG = "ready|leased|lease|task|done|job|waiting|event"

@@ -110,6 +110,8 @@ async def test_a_bad_handler_fails_its_task_alone(
     async with working(database, kinds):
         job = await ended(database, job_id)
     assert (job.status, job.failed) == ("failed", 1)
+    assert job.error is not None
+    assert reason in job.error
     async with database.tenant_tx(organisation_id) as conn:
         task = await tasks.get(conn, added[0].task_id)
         (letter,) = await deadletters.list_open(conn, organisation_id, Filter())
@@ -124,7 +126,7 @@ async def test_a_bad_handler_fails_its_task_alone(
 async def test_a_handler_that_will_not_stop_is_given_up(
     database: Database, organisation_id: OrganisationId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trapline.queue.worker.PATIENCE", 0.3)
+    monkeypatch.setattr("trapline.queue.runners.PATIENCE", 0.3)
     release = asyncio.Event()
 
     async def stubborn(task: Task) -> None:
@@ -240,6 +242,43 @@ async def test_children_stay_within_the_limit_and_skipped_ones_hand_theirs_on(
     await assert_sound(database)
 
 
+async def test_within_a_lane_better_priorities_run_first_and_then_the_older(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    order: list[int] = []
+
+    async def handle(task: Task) -> None:
+        order.append(task.payload.n)
+
+    kinds = kinds_of(handle)
+    new = [NewTask("number", Number(n), priority=-(n % 3)) for n in range(30)]
+    job_id, _ = await submit(database, kinds, organisation_id, new)
+    async with working(database, kinds, concurrency=1):
+        await ended(database, job_id)
+    assert order == sorted(range(30), key=lambda n: (-(n % 3), n))
+
+
+async def test_results_come_back_whichever_way_the_task_was_finished(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async def handle(task: Task) -> object:
+        if task.payload.n == 3:
+            raise Skip("not needed")
+        return {"n": task.payload.n} if task.payload.n % 2 else None
+
+    kinds = kinds_of(handle)
+    job_id, added = await submit(database, kinds, organisation_id, numbers(6))
+    async with working(database, kinds):
+        job = await ended(database, job_id)
+    assert (job.status, job.completed, job.skipped, job.error) == ("completed", 5, 1, None)
+    async with database.tenant_tx(organisation_id) as conn:
+        found = [await tasks.get(conn, answer.task_id) for answer in added]
+    assert [task.result for task in found] == [None, {"n": 1}, None, None, None, {"n": 5}]
+    assert [task.attempts for task in found] == [1] * 6
+    assert all(task.agent_id is not None and task.started_at is not None for task in found)
+    await assert_sound(database)
+
+
 async def test_one_poisonous_result_fails_alone(
     database: Database, organisation_id: OrganisationId
 ) -> None:
@@ -343,7 +382,7 @@ async def test_cancel_stops_queued_tasks_at_once_and_running_ones_soon(
             await jobs.cancel(conn, job_id, by="me", reason="enough")
         worker.bell.ring(jobs=[job_id])
         async with asyncio.timeout(10):
-            await until(lambda: not worker._unfinished())
+            await until(lambda: not worker.in_hand)
         job = await status(database, job_id)
     assert (job.status, job.cancelled, job.remaining) == ("cancelled", 50, 0)
     assert (job.cancelled_by, job.cancel_reason) == ("me", "enough")
@@ -366,7 +405,7 @@ async def test_pause_and_resume(database: Database, organisation_id: Organisatio
         async with database.tenant_tx(organisation_id) as conn:
             await jobs.pause(conn, job_id)
         async with asyncio.timeout(10):
-            await until(lambda: not worker._unfinished())
+            await until(lambda: not worker.in_hand)
         held = done
         await asyncio.sleep(0.3)
         assert done == held < 200

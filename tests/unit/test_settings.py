@@ -72,5 +72,5 @@ def test_settings_cannot_be_changed() -> None:
 
 
 def test_secrets_do_not_show() -> None:
-    settings = Settings(database_url="postgresql://u:secret@h/d", admin_key="secret")
-    assert "secret" not in repr(settings)
+    settings = Settings(database_url="postgresql://u:hunter2@h/d", admin_key="hunter2")
+    assert "hunter2" not in repr(settings)

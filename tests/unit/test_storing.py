@@ -3,20 +3,28 @@
 from typing import Any
 
 from trapline.queue.finishing import Attempt
+from trapline.queue.outbox import MOST_CHILDREN, Outbox
 from trapline.queue.tasks import NewTask
-from trapline.queue.worker import MOST_CHILDREN_STORED, MOST_STORED, _batch
 
 
-def attempts(*children: int) -> list[Attempt]:
+def taken(most: int, *children: int) -> list[int]:
+    """Put attempts with so many children, and take batches until nothing is left."""
     task: Any = None
-    return [Attempt(task, children=[NewTask("page", None)] * count) for count in children]
+    outbox = Outbox()
+    for count in children:
+        outbox.put(Attempt(task, children=[NewTask("page", None)] * count), rich=True)
+    sizes = []
+    while outbox.rich:
+        sizes.append(len(outbox.take_rich(most)))
+    assert outbox.settling == sum(sizes) == len(children)
+    return sizes
 
 
 def test_a_batch_is_bounded_by_attempts_and_by_their_children() -> None:
-    assert len(_batch(attempts(*[0] * (MOST_STORED + 50)))) == MOST_STORED
-    half = MOST_CHILDREN_STORED // 2
-    assert len(_batch(attempts(half, half, 1, 0))) == 2
+    assert taken(200, *[0] * 250) == [200, 50]
+    half = MOST_CHILDREN // 2
+    assert taken(200, half, half, 1, 0) == [2, 2]
     # One with more than that still gets through, alone.
-    assert len(_batch(attempts(MOST_CHILDREN_STORED * 10, 0))) == 1
-    assert len(_batch(attempts(1, MOST_CHILDREN_STORED * 10, 0))) == 1
-    assert _batch([]) == []
+    assert taken(200, MOST_CHILDREN * 10, 0) == [1, 1]
+    assert taken(200, 1, MOST_CHILDREN * 10, 0) == [1, 1, 1]
+    assert taken(200) == []

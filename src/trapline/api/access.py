@@ -11,6 +11,7 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
+from starlette.requests import HTTPConnection
 
 from trapline.db import tenancy
 from trapline.db.connection import Connection
@@ -31,7 +32,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-async def principal(request: Request) -> Principal:
+async def principal(request: HTTPConnection) -> Principal:
     """Find who acts in this request, or refuse it."""
     settings: Settings = request.app.state.settings
     database: Database = request.app.state.database
@@ -110,9 +111,19 @@ async def system(request: Request, who: Administrator) -> AsyncIterator[Connecti
 System = Annotated[Connection, Depends(system, scope="function")]
 
 
-def _bearer(request: Request) -> str | None:
+def name_of(who: Principal) -> str:
+    """Return how what someone did is signed."""
+    return "api" if who.api_key_id is None else f"key {who.api_key_id}"
+
+
+def _bearer(request: HTTPConnection) -> str | None:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip() or None if scheme.lower() == "bearer" else None
+    if scheme.lower() == "bearer":
+        return token.strip() or None
+    if request.scope["type"] == "websocket":
+        # A browser's WebSocket has no other place for a key than the name of a subprotocol.
+        return request.headers.get("sec-websocket-protocol", "").partition(",")[0].strip() or None
+    return None
 
 
 def _is_admin_key(settings: Settings, token: str) -> bool:
@@ -122,7 +133,7 @@ def _is_admin_key(settings: Settings, token: str) -> bool:
     )
 
 
-def _require_local(request: Request, settings: Settings) -> None:
+def _require_local(request: HTTPConnection, settings: Settings) -> None:
     if not is_loopback(settings.host):
         raise Unauthorised
     # A page that points its own name at 127.0.0.1 shows in Host; one that calls us, in Origin.

@@ -4,15 +4,28 @@ from fastapi import FastAPI
 
 from trapline import __version__
 from trapline.api import problems, tracing
-from trapline.api.native import admin, health, keys, members, organisations, schedules
+from trapline.api.engine import Engine
+from trapline.api.firecrawl import routes as firecrawl
+from trapline.api.native import (
+    admin,
+    changes,
+    duplicates,
+    events,
+    health,
+    keys,
+    members,
+    organisations,
+    pages,
+    schedules,
+    sites,
+    watchers,
+)
 from trapline.db.pool import Database
-from trapline.pipeline.mapping import Mapper
-from trapline.pipeline.scraping import Scraper
 from trapline.settings import Settings
 
 
-def build(database: Database, settings: Settings, scraper: Scraper | None = None) -> FastAPI:
-    """Without a scraper, what needs one is not available."""
+def build(database: Database, settings: Settings, engine: Engine | None = None) -> FastAPI:
+    """Without an engine, what needs one is not available."""
     app = FastAPI(
         title="Trapline",
         version=__version__,
@@ -21,14 +34,29 @@ def build(database: Database, settings: Settings, scraper: Scraper | None = None
             400: {"model": problems.Problem},
             401: {"model": problems.Problem},
             403: {"model": problems.Problem},
+            404: {"model": problems.Problem},
+            409: {"model": problems.Problem},
         },
     )
     app.state.database = database
     app.state.settings = settings
-    app.state.scraper = scraper
-    app.state.mapper = None if scraper is None else Mapper.beside(scraper)
-    for part in (health, organisations, members, keys, schedules):
+    app.state.engine = engine
+    for part in (
+        health,
+        organisations,
+        members,
+        keys,
+        sites,
+        pages,
+        changes,
+        duplicates,
+        events,
+        schedules,
+        watchers,
+    ):
         app.include_router(part.router)
+    for router in firecrawl.ROUTERS:
+        app.include_router(router)
     if settings.admin_key is not None:
         app.include_router(admin.router)
     problems.install(app)

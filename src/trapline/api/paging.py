@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
@@ -15,6 +16,10 @@ T = TypeVar("T")
 Row = TypeVar("Row")
 
 MOST = 1000
+
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+"""What a cursor is made of; anything else would not reach the database in one piece."""
 
 Cursor = Annotated[
     str | None, Query(max_length=500, description="`next` of the page before; none for the first.")

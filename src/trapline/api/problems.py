@@ -2,6 +2,7 @@
 
 from http import HTTPStatus
 
+import asyncpg
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -25,6 +26,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(TraplineError, _on_trapline_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(asyncpg.DataError, _on_unstorable)
 
 
 def problem(
@@ -63,6 +65,12 @@ async def _on_invalid_request(request: Request, error: Exception) -> JSONRespons
     ]
     first = issues[0] if issues else {"where": "request", "message": "invalid"}
     return problem(400, f"{first['where']}: {first['message']}", errors=issues)
+
+
+async def _on_unstorable(request: Request, error: Exception) -> JSONResponse:
+    """Answer for values that no rule refused but PostgreSQL does, such as a NUL in a text."""
+    del request, error
+    return problem(400, "A value of the request cannot be stored or compared.")
 
 
 async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:

@@ -4,7 +4,7 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Self
@@ -27,6 +27,7 @@ from trapline.pipeline import submit
 from trapline.pipeline.options import DEFAULT_LIMIT, CrawlOptions
 from trapline.queue import jobs
 from trapline.queue.sql.jobs import JobRow
+from trapline.queue.sql.logbook import NotedUrlsRow
 
 _LOOK_EVERY = 0.3
 _SAY_EVERY = 5.0
@@ -110,7 +111,9 @@ async def _job(
         raise click.UsageError("Give a URL, or --resume with the id of a crawl.")
     async with database.tenant_tx(organisation_id) as conn:
         if resume is None:
-            return await submit.crawl(conn, organisation_id, CrawlOptions.parse(url=url, **wishes))
+            options = CrawlOptions.parse(url=url, **wishes)
+            ttl, _ = jobs.times_kept(database.settings)
+            return await submit.crawl(conn, organisation_id, options, ttl=ttl)
         job = await jobs.get(conn, JobId(resume))
         if job.status in jobs.ENDED:
             raise Conflict(f"That crawl has {job.status}; start a new one.")
@@ -219,10 +222,8 @@ async def _close(
         click.echo("\nBroken, with where they are linked from:")
         for row in report.broken:
             click.echo(f"  {row.url}\n    {row.error}\n    from {row.found_on or 'the start'}")
-    if report.blocked:
-        click.echo("\nForbidden by robots.txt:")
-        for row in report.blocked:
-            click.echo(f"  {row.url}")
+    _show_noted(f"Forbidden by robots.txt ({report.blocked_count}):", report.blocked)
+    _show_noted(f"Not followed, because they look endless ({report.traps_count}):", report.traps)
     if report.slowest:
         click.echo("\nSlowest:")
         for slow in report.slowest:
@@ -230,3 +231,10 @@ async def _close(
     where = f"in {out} and " if out else ""
     click.echo(f"\nThe pages are {where}in the database, in store.page and store.version;")
     click.echo("have a look: trapline db psql -- -c 'SELECT title, page_type FROM store.version'")
+
+
+def _show_noted(title: str, rows: Sequence[NotedUrlsRow]) -> None:
+    if rows:
+        click.echo(f"\n{title}")
+        for row in rows:
+            click.echo(f"  {row.url}")

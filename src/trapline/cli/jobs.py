@@ -1,10 +1,12 @@
 """`trapline jobs`: what was asked for, how far it is, and what it waits for."""
 
+import asyncio
 from datetime import UTC, datetime
 from typing import get_args
 from uuid import UUID
 
 import click
+import msgspec
 from msgspec.structs import asdict
 
 from trapline.cli import terminal
@@ -14,13 +16,16 @@ from trapline.errors import InvalidInput
 from trapline.model import JobId, TaskId
 from trapline.queue import jobs, tasks, why
 from trapline.queue.kinds import Kinds
+from trapline.queue.logbook import Level, Line, Reader
 from trapline.queue.sql import jobs as queries
 from trapline.queue.sql.jobs import JobRow
+
+_FOLLOW_EVERY = 0.5
 
 
 @click.group()
 def command() -> None:
-    """Jobs: list, show, cancel, pause, resume, retry, why.
+    """Jobs: list, show, logs, cancel, pause, resume, retry, why.
 
     \b
     Example: trapline jobs list --status running
@@ -91,6 +96,42 @@ async def show(database: Database, job: str, as_json: bool) -> None:
         progress = await jobs.progress(conn, row)
     shown = {"percent": progress.percent, "queued": progress.queued, "active": progress.active}
     terminal.show_one(asdict(row) | shown, as_json=as_json)
+
+
+@command.command("logs")
+@click.argument("job")
+@click.option(
+    "--level",
+    type=click.Choice([str(level) for level in Level], case_sensitive=False),
+    default="INFO",
+    show_default=True,
+    help="The least severe line that is shown.",
+)
+@click.option("--follow", is_flag=True, help="Go on until the job has ended.")
+@terminal.json_option
+@terminal.with_database
+async def logs(database: Database, job: str, level: str, follow: bool, as_json: bool) -> None:
+    """Show what a job's steps say: robots, sitemaps, errors, retries, traps.
+
+    \b
+    Example: trapline jobs logs 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10 --level warning
+    """
+    reader = Reader(job_id_of(job), Level(level.upper()))
+    while True:
+        async with database.system_tx() as conn:
+            row = await jobs.get(conn, reader.job_id)
+            lines = await reader.read(conn)
+        for line in lines:
+            click.echo(msgspec.json.encode(line).decode() if as_json else _log_line(line))
+        if not follow or row.status in jobs.ENDED:
+            return
+        await asyncio.sleep(_FOLLOW_EVERY)
+
+
+def _log_line(line: Line) -> str:
+    url = line.context.get("url") if isinstance(line.context, dict) else None
+    about = f" {url}" if url and str(url) not in line.message else ""
+    return f"{line.at.astimezone():%Y-%m-%d %H:%M:%S} {line.level:7} {line.step:8} {line.message}{about}"
 
 
 @command.command("cancel")

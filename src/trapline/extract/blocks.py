@@ -1,7 +1,7 @@
 """The text of a page, cut into blocks: runs of inline text between block boundaries."""
 
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -27,7 +27,7 @@ BLOCK_TAGS: Final = tag_set(
     "dialog menu center frameset"
 )
 _BOUNDARY: Final = "\x00"
-_JOINTS: Final = ("", " ", f" {_BOUNDARY} ")
+_JOINTS: Final = ("", " ", _BOUNDARY)
 _PARAGRAPH_BREAKS: Final = 2
 
 
@@ -36,8 +36,8 @@ class Blocks:
     """Blocks in document order; `piece_*` are the text nodes they are made of."""
 
     texts: list[str]
-    stream: list[str]
-    """All words between white space, with a boundary before those of each block."""
+    split: list[list[str]]
+    """The same, as words between white space."""
     words: Ints
     owner: Ints
     """Row of the block-level element that a block stands in."""
@@ -64,13 +64,13 @@ def read_blocks(outline: Outline) -> Blocks:
     block_level = BLOCK_TAGS[code] | (code == OTHER_NODE)
     owners = outline.nearest(block_level)[rows]
     starts, joints = _boundaries(outline, rows, owners, block_level, np.diff(place) > 1)
-    stream = "".join(chain.from_iterable(zip(joints, data, strict=True))).split()
-    texts = " ".join(stream)[len(_JOINTS[2]) - 1 :].split(_JOINTS[2]) if stream else []
+    page = "".join(chain.from_iterable(zip(joints, data, strict=True)))
+    split = list(map(str.split, page.split(_BOUNDARY)[1:]))
     first = np.flatnonzero(starts)
     return Blocks(
-        texts=texts,
-        stream=stream,
-        words=np.fromiter(map(str.count, texts, repeat(" ")), np.intp, len(texts)) + 1,
+        texts=list(map(" ".join, split)),
+        split=split,
+        words=np.fromiter(map(len, split), np.intp, len(split)),
         owner=owners[first],
         first=rows[first],
         piece_row=rows,

@@ -28,10 +28,13 @@ _ARTICLE_WORDS = ("article", "posting", "report", "webpage", "product", "recipe"
 _MAX_NAME = 120
 _NOT_NAMES = {
     "about", "sign", "log", "login", "written", "author", "authors", "view", "read", "posts", "share",
+    "admin", "administrator", "name", "anonymous", "unknown", "undefined", "null",
 }  # fmt: skip
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 _STEPS_UP = 3
 _MAX_LINES = 60
 _MAX_LINE = 80
+_MAX_CALLED = 12
 _BY_WORDS = re.compile(r"^(?:written |posted |reviewed )?by:?\s+", re.IGNORECASE)
 _BY = re.compile(r"(?:(?:written|posted|started) )?by:?(?:\s+(.*))?$", re.IGNORECASE)
 # Two to four words that begin with a capital, or one handle.
@@ -58,10 +61,12 @@ class Byline:
         return (
             _from_meta(self._folded, _PUBLISHED)
             or _from_nodes(self._nodes, "datePublished")
+            or _from_marks(self._tree)
             or _from_times(self._tree)
             or _from_nodes(self._nodes, "dateCreated")
             or _from_nodes(self._nodes, "uploadDate")
             or _from_lines(self._lines)
+            or _from_classes(self._tree)
         )
 
     @property
@@ -71,9 +76,25 @@ class Byline:
 
     @property
     def author(self) -> str | None:
-        """Who the page says wrote it."""
-        candidates = chain(self._declared_authors(), self._shown_authors())
-        return next((name for text in candidates if (name := _person(text))), None)
+        """Who the page says wrote it: a person before the site that publishes them."""
+        publisher = None
+        for text in chain(self._declared_authors(), self._shown_authors()):
+            name = _person(text)
+            if name and name.lower() not in self._organisations:
+                return name
+            publisher = publisher or name
+        return publisher
+
+    @cached_property
+    def _organisations(self) -> frozenset[str]:
+        """The names of the site and of those who publish it, in lower case."""
+        names = [self._folded.get("og:site_name"), self._folded.get("application-name")]
+        for node in self._nodes:
+            publisher = node.get("publisher")
+            names.append(_name_of(publisher, {}))
+            if "Organization" in " ".join(jsonld.types_of(node)):
+                names.append(_name_of(node, {}))
+        return frozenset(squeezed(name).lower() for name in names if name)
 
     def _declared_authors(self) -> Iterator[str]:
         yield from (self._folded[name] for name in _AUTHOR if name in self._folded)
@@ -83,9 +104,11 @@ class Byline:
 
     def _shown_authors(self) -> Iterator[str]:
         yield from _written_by(self._lines)
+        yield from _like_names(self._tree.select("a[href*='/author']")[:_MAX_CALLED])
         # A name in a class is a guess; on a page without a date it is mostly a wrong one.
         if self.published:
-            yield from _classed_names(self._tree)
+            called = self._tree.select("[class*=author], [class*=byline], a.username")
+            yield from _like_names(called[:_MAX_CALLED])
 
     @cached_property
     def _lines(self) -> list[str]:
@@ -124,6 +147,19 @@ def headline_lines(tree: turbohtml.Document) -> list[str]:
 
 def _from_lines(lines: list[str]) -> str | None:
     return next((found for line in lines if (found := iso_date(line))), None)
+
+
+def _from_marks(tree: turbohtml.Document) -> str | None:
+    marked = tree.select("[itemprop~=datePublished]")[:3]
+    texts = (e.attr("content") or e.attr("datetime") or e.attr("title") or e.text for e in marked)
+    return next(filter(None, map(iso_date, texts)), None)
+
+
+def _from_classes(tree: turbohtml.Document) -> str | None:
+    """The date of a short text in an element that is called a date."""
+    called = tree.select("[class*=date], [class*=publish], [class*=posted]")[:_MAX_CALLED]
+    texts = (squeezed(element.text[: 2 * _MAX_LINE]) for element in called)
+    return next(filter(None, (iso_date(text) for text in texts if len(text) <= _MAX_LINE)), None)
 
 
 def _from_times(tree: turbohtml.Document) -> str | None:
@@ -186,16 +222,19 @@ def _written_by(lines: list[str]) -> Iterator[str]:
                 yield name
 
 
-def _classed_names(tree: turbohtml.Document) -> Iterator[str]:
-    for element in tree.select("[class*=author], [class*=byline], a.username")[:12]:
-        name = _BY_WORDS.sub("", squeezed(element.text[:_MAX_LINE]))
-        if _LIKE_NAME.fullmatch(name):
-            yield name
+def _like_names(elements: Iterable[turbohtml.Element]) -> Iterator[str]:
+    """What reads like a name at the start of each element."""
+    for element in elements:
+        parts = (squeezed(part) for part in islice(element.stripped_strings, 2))
+        for part in parts:
+            name = _BY_WORDS.sub("", part)
+            if len(name) <= _MAX_LINE and _LIKE_NAME.fullmatch(name):
+                yield name
 
 
 def _person(text: str) -> str | None:
     """A name, or None for what stands in its place: an address, a handle, a whole sentence."""
-    name = squeezed(text)
+    name = squeezed(text).strip(",;| ")
     if name[:3].lower() == "by ":
         name = name[3:]
     wrong = (
@@ -203,7 +242,9 @@ def _person(text: str) -> str | None:
         or not name
         or len(name) > _MAX_NAME
         or "://" in name
-        or name.startswith(("@", "/"))
+        or "@" in name
+        or not _LETTERS.search(name)
+        or name.startswith("/")
         or "{" in name
     )
     return None if wrong else name

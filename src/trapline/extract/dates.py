@@ -15,6 +15,7 @@ _MONTH_WORD = re.compile(r"([^\W\d_]{3,12})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(
 _DAY_WORD = re.compile(
     r"(\d{1,2})(?:st|nd|rd|th|\.)?\s+(?:de\s+)?([^\W\d_]{3,12})\.?,?\s+(?:de\s+)?(\d{4})"
 )
+_YEAR_WORD = re.compile(r"(\d{4}),?\s+([^\W\d_]{3,12})\.?\s+(\d{1,2})\b")
 _IN_URL = re.compile(r"/(20\d{2}|19\d{2})[/-](\d{1,2})(?:[/-](\d{1,2}))?(?=[/-]|$)")
 _MAX_LENGTH = 80
 _EARLIEST_YEAR, _LATEST_YEAR = 1900, 2200
@@ -108,6 +109,10 @@ def _from_words(text: str) -> str | None:
             return _day(year, month, day)
     if match := _DAY_WORD.search(text):
         day, word, year = match.groups()
+        if month := _MONTHS.get(word.lower()):
+            return _day(year, month, day)
+    if match := _YEAR_WORD.search(text):
+        year, word, day = match.groups()
         if month := _MONTHS.get(word.lower()):
             return _day(year, month, day)
     return None

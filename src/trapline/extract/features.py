@@ -5,7 +5,6 @@ model file: change one and the model must be trained again (`make train-extracto
 """
 
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -64,27 +63,11 @@ _SHARED_COLUMNS: Final = (
     "in_article", "in_main", "own_p", "own_li", "own_td", "in_pre", "in_nav", "own_h2", "own_h3",
 )  # fmt: skip
 _LISTED: Final = tag_set("li tr td dt dd option article section")
-_COUNTED_TAGS: Final = [
-    "p",
-    "h1",
-    "h2",
-    "h3",
-    "li",
-    "a",
-    "img",
-    "table",
-    "td",
-    "form",
-    "input",
-    "article",
-    "section",
-    "pre",
-    "button",
-    "time",
-    "code",
-]
-_COUNTED_CODES: Final = [TAG[tag] for tag in _COUNTED_TAGS]
-_COUNT_NAMES: Final = [f"count_{tag}" for tag in _COUNTED_TAGS]
+_COUNTED_TAGS: Final = (
+    "p h1 h2 h3 li a img table td form input article section pre button time code"
+)
+_COUNTED_CODES: Final = [TAG[tag] for tag in _COUNTED_TAGS.split()]
+_COUNT_NAMES: Final = [f"count_{tag}" for tag in _COUNTED_TAGS.split()]
 _SHARE_NAMES: Final = [f"text_{tag}" for tag in _SHARED_TAGS]
 
 
@@ -373,14 +356,7 @@ def page_vector(
 
 def _echo_columns(blocks: Blocks, echo: frozenset[str]) -> Columns:
     """How much of a block the page's title and description repeat, and how much of them it has."""
-    size = len(echo) + 1
-    numbers = dict(zip(echo, range(1, size), strict=True))
-    word = np.fromiter(map(numbers.get, blocks.stream, repeat(0)), np.intp, len(blocks.stream))
-    found = np.flatnonzero(word)
-    block = np.cumsum(blocks.words + 1).searchsorted(found, "right")
-    # A word counts once in a block.
-    pairs = np.unique(block * size + word[found])
-    shared = np.bincount(pairs // size, minlength=len(blocks))
+    shared = np.fromiter(map(len, map(echo.intersection, blocks.split)), np.float32, len(blocks))
     return {
         "echo": shared / np.maximum(blocks.words, 1),
         "echoed": shared / max(len(echo), 1),

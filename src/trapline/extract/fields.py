@@ -48,7 +48,7 @@ def article_fields(structured: Structured, metadata: Metadata) -> Fields | None:
     if found is None:
         return None
     declared = {
-        "headline": metadata.title,
+        "headline": metadata.headline or metadata.title,
         "description": metadata.description,
         "author": metadata.author,
         "datePublished": metadata.published,

@@ -205,7 +205,7 @@ def _page_item(structured: Structured, metadata: Metadata) -> Item:
     """What the meta tags say, as an item that comes last."""
     known = {
         "name": metadata.title,
-        "headline": metadata.title,
+        "headline": metadata.headline or metadata.title,
         "description": metadata.description,
         "author": metadata.author,
         "datePublished": metadata.published,

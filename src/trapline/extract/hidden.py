@@ -7,20 +7,20 @@ import turbohtml
 _BY_ATTRIBUTE = "[hidden], [aria-hidden=true], [style*=none], [style*=hidden], template"
 # A search for the plain word costs a tenth of an expression, and finds every spelling.
 _HIDING = (("none", "display"), ("hidden", "visibility"))
-_SIMPLE = re.compile(r"[a-z]*([.#])([A-Za-z_][A-Za-z0-9_-]*)")
+# One element by its classes or its id. What depends on an ancestor or a state, scripts may change.
+_SIMPLE = re.compile(r"[a-z]*(?:[.#][A-Za-z_][A-Za-z0-9_-]*)+")
 _MAX_CSS = 200_000
 _MAX_RULES = 200
 _MAX_RULE_LENGTH = 4_000
-_NAMES_A_LOOK = 100
+_SELECTORS_A_LOOK = 100
 
 
 def hidden_roots(tree: turbohtml.Document) -> list[turbohtml.Element]:
     """The elements that are hidden; whatever is inside them is hidden with them."""
     roots = [element for element in tree.select(_BY_ATTRIBUTE) if _hides(element)]
-    classes, ids = _hiding_names(tree)
-    names = [f".{name}" for name in sorted(classes)] + [f"#{name}" for name in sorted(ids)]
-    for start in range(0, len(names), _NAMES_A_LOOK):
-        roots += tree.select(",".join(names[start : start + _NAMES_A_LOOK]))
+    selectors = sorted(_hiding_selectors(tree))
+    for start in range(0, len(selectors), _SELECTORS_A_LOOK):
+        roots += tree.select(",".join(selectors[start : start + _SELECTORS_A_LOOK]))
     return roots
 
 
@@ -35,12 +35,12 @@ def _hides(element: turbohtml.Element) -> bool:
     return "hidden" in attrs or attrs.get("aria-hidden") == "true" or bool(_declarations(style))
 
 
-def _hiding_names(tree: turbohtml.Document) -> tuple[set[str], set[str]]:
-    """Classes and ids that a <style> hides outside any at-rule.
+def _hiding_selectors(tree: turbohtml.Document) -> set[str]:
+    """What a <style> hides outside any at-rule.
 
     What is hidden for one medium (`@media print`) is not hidden from a reader.
     """
-    names: dict[str, set[str]] = {".": set(), "#": set()}
+    found: set[str] = set()
     budget = _MAX_CSS
     for style in tree.find_all("style"):
         if budget <= 0:
@@ -48,9 +48,8 @@ def _hiding_names(tree: turbohtml.Document) -> tuple[set[str], set[str]]:
         css = style.text[:budget]
         budget -= len(css)
         if not style.attr("media"):
-            for kind, name in _hidden_by(css):
-                names[kind].add(name)
-    return names["."], names["#"]
+            found.update(_hidden_by(css))
+    return found
 
 
 def _declarations(css: str) -> list[int]:
@@ -66,8 +65,8 @@ def _declarations(css: str) -> list[int]:
     return sorted(found)
 
 
-def _hidden_by(css: str) -> list[tuple[str, str]]:
-    names: list[tuple[str, str]] = []
+def _hidden_by(css: str) -> list[str]:
+    found: list[str] = []
     depth, counted = 0, 0
     for position in _declarations(css):
         start = css.rfind("{", max(position - _MAX_RULE_LENGTH, counted), position)
@@ -76,11 +75,11 @@ def _hidden_by(css: str) -> list[tuple[str, str]]:
         depth += css.count("{", counted, start) - css.count("}", counted, start)
         counted = start
         if depth == 0:
-            names += _simple_selectors(css[max(0, start - _MAX_RULE_LENGTH) : start])
-    return names
+            found += _simple_selectors(css[max(0, start - _MAX_RULE_LENGTH) : start])
+    return found
 
 
-def _simple_selectors(before: str) -> list[tuple[str, str]]:
+def _simple_selectors(before: str) -> list[str]:
     end = max(before.rfind(mark) for mark in "{};/")
-    found = (_SIMPLE.fullmatch(part.strip()) for part in before[end + 1 :].split(","))
-    return [(match.group(1), match.group(2)) for match in found if match]
+    selectors = (part.strip() for part in before[end + 1 :].split(","))
+    return [selector for selector in selectors if _SIMPLE.fullmatch(selector)]

@@ -9,6 +9,7 @@ import turbohtml
 from trapline.extract import jsonld
 from trapline.extract.byline import Byline, squeezed
 from trapline.extract.dates import date_in_url
+from trapline.extract.headline import read_headline
 from trapline.extract.language import declared_language, detected_language
 from trapline.extract.resolve import Resolver
 from trapline.model import Metadata
@@ -62,8 +63,10 @@ def read_metadata(
     byline = Byline(tree, folded, jsonld.read_nodes(tree) if nodes is None else nodes)
     root = tree.root
     links = [(_rel(link), link) for link in tree.find_all("link")]
+    title = _title(tree, folded)
     return Metadata(
-        title=_title(tree, folded),
+        title=title,
+        headline=read_headline(tree, title, folded),
         description=_first(
             folded, ("description", "og:description", "twitter:description", "dc.description")
         ),

@@ -90,11 +90,11 @@ class Network:
         self, matrix: Floats, page: Floats, groups: tuple[Group, ...], weights: Floats
     ) -> Floats:
         own, width = matrix.shape[1], self.alone.shape[1]
-        alone = matrix @ self.alone[:own]
+        alone: Floats = matrix @ self.alone[:own]
         alone += page @ self.alone[own:] + self.alone_bias
         np.maximum(alone, 0, out=alone)
-        shared = alone @ self.shared
-        weighted = shared * weights[:, None]
+        shared: Floats = alone @ self.shared
+        weighted: Floats = shared * weights[:, None]
         context = np.concatenate(
             (
                 np.broadcast_to(weighted.sum(axis=0) / weights.sum(), shared.shape),
@@ -103,7 +103,7 @@ class Network:
             ),
             axis=1,
         )
-        together = alone @ self.together[:width]
+        together: Floats = alone @ self.together[:width]
         together += context @ self.together[width:]
         together += self.together_bias
         np.maximum(together, 0, out=together)

@@ -78,24 +78,22 @@ def read_names(outline: Outline) -> Names:
     """Inline elements are left out: there are many, and what they are called tells little."""
     rows = np.flatnonzero(NAMED_TAGS[outline.code])
     elements = list(map(outline.nodes.__getitem__, rows.tolist()))
-    classes = list(map(methodcaller("attr", "class"), elements))
+    classes = map(methodcaller("attr", "class"), elements)
     ids = map(methodcaller("attr", "id"), elements)
     groups = list(zip(classes, ids, strict=True))
     distinct = list(dict.fromkeys([_NAMELESS, *groups]))
-    kinds = dict.fromkeys([None, *classes])
-    return Names(
-        distinct,
-        _spread(len(outline.code), rows, groups, distinct),
-        _spread(len(outline.code), rows, classes, list(kinds)),
-    )
-
-
-def _spread(size: int, rows: Ints, values: Sequence[Any], distinct: Sequence[Any]) -> Ints:
-    """For every row the place of its value in `distinct`; 0 for the rows that have none."""
     numbers = dict(zip(distinct, range(len(distinct)), strict=True))
-    spread = np.zeros(size, dtype=np.intp)
-    spread[rows] = np.fromiter(map(numbers.__getitem__, values), np.intp, len(values))
-    return spread
+    of_row = np.zeros(len(outline.code), dtype=np.intp)
+    of_row[rows] = np.fromiter(map(numbers.__getitem__, groups), np.intp, len(groups))
+    return Names(distinct, of_row, _class_numbers(distinct).take(of_row))
+
+
+def _class_numbers(distinct: list[tuple[str | None, str | None]]) -> Ints:
+    """For each group of names the number of its class attribute; 0 for none."""
+    classes = [name for name, _ in distinct]
+    kinds = dict.fromkeys(classes)
+    numbers = dict(zip(kinds, range(len(kinds)), strict=True))
+    return np.array(list(map(numbers.__getitem__, classes)), dtype=np.intp)
 
 
 @dataclass(frozen=True, slots=True)

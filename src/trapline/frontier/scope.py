@@ -40,6 +40,7 @@ class ScopeRules:
     entire_domain: bool = False
     subdomains: bool = False
     external: bool = False
+    domains: tuple[str, ...] = ()
     follow_nofollow: bool = True
     follow_hidden: bool = True
 
@@ -68,6 +69,7 @@ class Scope:
         self._host = host
         self._site = host.removeprefix("www.")
         self._section = section_of(path)
+        self._domains = tuple(domain.lower().strip(".") for domain in rules.domains)
         self._include = Patterns(rules.include)
         self._exclude = Patterns(rules.exclude)
 
@@ -104,11 +106,17 @@ class Scope:
     def _place(self, host: str, path: str) -> Verdict | None:
         if host == self._host or host.removeprefix("www.") == self._site:
             return None if self._in_section(path) else Verdict.OTHER_SECTION
-        if self.rules.external:
+        if self.rules.external or self._is_allowed(host):
             return None
         if not self._is_subdomain(host):
             return Verdict.OTHER_SITE
         return None if self.rules.subdomains else Verdict.OTHER_SUBDOMAIN
+
+    def _is_allowed(self, host: str) -> bool:
+        name = host_name(host)
+        return any(
+            domain in (host, name) or name.endswith(f".{domain}") for domain in self._domains
+        )
 
     def _in_section(self, path: str) -> bool:
         # `/docs` has `/docs/x` below it, but not `/docs-old`.

@@ -9,6 +9,7 @@ import msgspec
 from trapline.db.pool import Database
 from trapline.fetch import CookieJar
 from trapline.frontier.judge import LinkJudge
+from trapline.frontier.patterns import Patterns
 from trapline.frontier.scope import Scope
 from trapline.frontier.url import similar_key
 from trapline.model import JobId, OrganisationId, SiteId
@@ -32,6 +33,7 @@ class Crawl:
     options: VisitOptions
     robots_agent: str
     access: KnownAccess
+    noise: Patterns
     spread: "Spread | None" = None
     cookies: CookieJar = field(default_factory=CookieJar)
     sites: dict[str, SiteId] = field(default_factory=dict)
@@ -67,8 +69,7 @@ class Crawls:
         if crawl is None:
             async with self.database.system_tx() as conn:
                 row = await jobs.get(conn, job_id)
-            kind = _OPTIONS.get(row.kind, VisitOptions)
-            options = msgspec.convert(row.options, kind)
+            options = options_of(row.kind, row.options)
             crawl = self._known[job_id] = self.make(job_id, row.organisation_id, options)
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
@@ -91,7 +92,13 @@ class Crawls:
         robots_agent = options.robots_user_agent or self.settings.user_agent
         access = KnownAccess(self.robots, robots_agent)
         spread = _spread(options, access) if isinstance(options, CrawlOptions) else None
-        return Crawl(job_id, organisation_id, options, robots_agent, access, spread)
+        noise = options.noise()
+        return Crawl(job_id, organisation_id, options, robots_agent, access, noise, spread)
+
+
+def options_of(kind: str, stored: object) -> VisitOptions:
+    """Read the options that a job of this kind was stored with."""
+    return msgspec.convert(stored, _OPTIONS.get(kind, VisitOptions))
 
 
 def _spread(options: CrawlOptions, access: KnownAccess) -> Spread:

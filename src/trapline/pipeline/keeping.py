@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Final
 
 from trapline.archive import visits as archive
@@ -15,9 +16,13 @@ from trapline.frontier.recrawl import History, Interval, Observed, due_at, obser
 from trapline.frontier.sql import candidates
 from trapline.frontier.urls import Place
 from trapline.model import AgentId, Document, UrlId
-from trapline.pipeline.steps import PageVisit
+from trapline.pipeline import noting
+from trapline.pipeline.language import Answers
+from trapline.pipeline.steps import PageVisit, Told
+from trapline.queue import logbook
 from trapline.queue.agents import Agent
 from trapline.queue.finishing import Attempt, NewEvent, written
+from trapline.queue.logbook import JobNote
 from trapline.queue.retries import Verdict
 from trapline.store import blobs, pages
 from trapline.store.blobs import Blobs, Packed
@@ -62,6 +67,8 @@ class Keeping:
         await self._record_visits(conn, batch, ids)
         await _record_pages(conn, batch, ids)
         await _record_candidates(conn, batch, ids)
+        await logbook.write(conn, [note for kept in batch for note in _notes(kept)])
+        await _keep_told(conn, attempts)
         for kept in visited:
             if kept.attempt.verdict is not Verdict.RETRY:
                 kept.attempt.result = written(_result(kept))
@@ -75,6 +82,30 @@ class Keeping:
         ]
         for kept, visit_id in zip(batch, await archive.record(conn, visits), strict=True):
             kept.visit_id = visit_id
+
+
+async def _keep_told(conn: Connection, attempts: Sequence[Attempt]) -> None:
+    """Write what tasks that are no pages came to."""
+    told = [(a, a.value) for a in attempts if isinstance(a.value, Told)]
+    for attempt, value in told:
+        attempt.result = written(value.result)
+    await logbook.write(
+        conn,
+        [
+            JobNote(a.task.organisation_id, a.task.job_id, note, trace_id=a.task.trace_id)
+            for a, value in told
+            for note in value.notes
+            if not a.task.zero_data_retention
+        ],
+    )
+
+
+def _notes(kept: _Kept) -> Iterator[JobNote]:
+    """What the job's log says of a visit. A scrape's caller has the answer itself."""
+    visit, task = kept.visit, kept.attempt.task
+    ended = noting.attempted(kept.attempt, visit.task.url, visit.task.found_on)
+    for note in (*ended, *visit.notes):
+        yield JobNote(task.organisation_id, task.job_id, note, visit.site_id, task.trace_id)
 
 
 def _places(kept: _Kept) -> Iterator[Place]:
@@ -164,14 +195,21 @@ async def _record_pages(conn: Connection, batch: Sequence[_Kept], ids: dict[Plac
     sightings = [_sighting(kept, ids) for kept in seen]
     for kept, recorded in zip(seen, await pages.record(conn, sightings), strict=True):
         kept.recorded = recorded
-    await pages.gone(
-        conn,
-        [
-            (k.visit.site_id, ids[k.visit.crawl.organisation_id, k.visit.task.url], _ended(k))
-            for k in batch
-            if OUTCOMES[k.visit.fetched.exit_code].category is Category.GONE
-        ],
-    )
+    for job_id, gone in groupby(_gone(batch), key=lambda kept: kept.attempt.task.job_id):
+        await pages.gone(
+            conn,
+            [
+                (k.visit.site_id, ids[k.visit.crawl.organisation_id, k.visit.task.url], _ended(k))
+                for k in gone
+            ],
+            job_id=job_id,
+        )
+
+
+def _gone(batch: Sequence[_Kept]) -> list[_Kept]:
+    """What the server has no more, by job."""
+    gone = [k for k in batch if OUTCOMES[k.visit.fetched.exit_code].category is Category.GONE]
+    return sorted(gone, key=lambda kept: kept.attempt.task.job_id)
 
 
 def _was_seen(kept: _Kept) -> bool:
@@ -190,12 +228,13 @@ def _sighting(kept: _Kept, ids: dict[Place, UrlId]) -> Sighting:
         job_id=kept.attempt.task.job_id,
         seen_at=_ended(kept),
         status=visit.fetched.status,
-        content=None if kept.stored is None else content_of(kept.stored, kept.packed),
+        content=None if kept.stored is None else content_of(kept.stored, kept.packed, visit.digest),
+        comparison=visit.comparison,
     )
 
 
-def content_of(document: Document, packed: Packed | None) -> Content:
-    """Return what is stored of a document."""
+def content_of(document: Document, packed: Packed | None, digest: bytes | None = None) -> Content:
+    """Return what is stored of a document; `digest` is the hash of its text where that is known."""
     metadata = document.metadata
     return Content(
         text=document.text.replace("\x00", ""),
@@ -209,6 +248,7 @@ def content_of(document: Document, packed: Packed | None) -> Content:
         links=[link.url for link in document.links],
         warning=document.warning,
         sha256=None if packed is None else packed.sha256,
+        digest=digest,
     )
 
 
@@ -306,6 +346,17 @@ def _result(kept: _Kept) -> dict[str, object]:
         "page_id": None if recorded is None else str(recorded.page_id),
         "version_id": None if recorded is None else recorded.version_id,
         "change": None if recorded is None else recorded.change,
+    } | _answers(kept.visit.answers)
+
+
+def _answers(answers: Answers | None) -> dict[str, object]:
+    """What a language model said; most jobs ask none."""
+    if answers is None:
+        return {}
+    return {
+        "answers": answers.values,
+        "warnings": answers.warnings,
+        "tokens": answers.usage.total,
     }
 
 

@@ -12,6 +12,7 @@ from trapline.queue.retries import RetryPolicy
 CRAWL: Final = "crawl"
 SCRAPE: Final = "scrape"
 BATCH: Final = "batch_scrape"
+EXTRACT: Final = "extract"
 
 MAP: Final = "map"
 
@@ -60,7 +61,7 @@ def crawl_kinds(
     """Return the kinds, with their handlers where there is a worker to run them."""
     return Kinds(
         (
-            Kind(KICKOFF, Kickoff, kickoff, _PATIENT),
+            Kind(KICKOFF, Kickoff, kickoff, _PATIENT, stored=True),
             Kind(SITEMAP, SitemapTask, sitemap, _PATIENT, stored=True),
             Kind(PAGE, PageTask, page, _PATIENT, stored=True),
             Kind(MAP, MapTask),

@@ -43,7 +43,6 @@ from trapline.queue.tasks import NewTask, Task
 _MOST_SITEMAPS: Final = 100
 _LINKS: Final = ExtractOptions(formats=frozenset({Format.LINKS}))
 _WORD: Final = re.compile(r"\w+")
-_TTL: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ class Mapper:
             options=msgspec.to_builtins(options),
             metadata=asker.metadata,
             trace_id=asker.trace_id,
-            ttl=_TTL,
+            ttl=jobs.times_kept(self.database.settings, single=True)[0],
         )
         crawl = self.steps.crawls.make(job.id, asker.organisation_id, options)
         new = NewTask(MAP, MapTask(options.url), gate=host_gate(options, options.url))

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Annotated, Any, Final, Literal, Self
 
 import msgspec
-import turbohtml
 from msgspec import Meta
 
 from trapline.errors import InvalidInput, VisitFailed
+from trapline.extract.selectors import check_selectors
+from trapline.frontier.patterns import Patterns
 from trapline.frontier.scope import Scope, ScopeRules
 from trapline.frontier.url import Query, typed_url
 from trapline.model import ExtractOptions, Format, SiteId
@@ -33,6 +34,14 @@ class AttributeSelector(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     attribute: Annotated[str, Meta(min_length=1)]
 
 
+class Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing to ask a language model about a page."""
+
+    kind: Literal["json", "question", "summary"]
+    prompt: str | None = None
+    schema: dict[str, Any] | None = None
+
+
 class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How one page is fetched, and what its caller wants of it.
 
@@ -46,6 +55,8 @@ class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     exclude_tags: tuple[str, ...] = ()
     remove_base64_images: bool = True
     attributes: tuple[AttributeSelector, ...] = ()
+    # What a language model is to make of the page.
+    wishes: tuple[Wish, ...] = ()
     # Compare with the version before.
     track_changes: bool = False
     # Also hand over the bytes as they came.
@@ -107,13 +118,9 @@ class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     def check(self) -> None:
         """Refuse what the types cannot: bad selectors, headers that are more than one line."""
-        page = turbohtml.parse("<p>")
-        selectors = (*self.include_tags, *self.exclude_tags, *(a.selector for a in self.attributes))
-        for selector in selectors:
-            try:
-                page.select(selector)
-            except turbohtml.SelectorSyntaxError as error:
-                raise InvalidInput(f"{selector!r} is not a CSS selector: {error}") from None
+        check_selectors(
+            (*self.include_tags, *self.exclude_tags, *(a.selector for a in self.attributes))
+        )
         for name, value in self.headers.items():
             if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
                 raise InvalidInput(f"{name!r} is not a header that can be sent.")
@@ -129,6 +136,11 @@ class VisitOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     max_concurrency: Annotated[int, Meta(ge=1, le=1000)] | None = None
     # Ask for every page again, whether or not the server says that it changed.
     force: bool = False
+    # What is no part of a page's content, and lines whose change is none.
+    ignore_selectors: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
+    ignore_patterns: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
+    # Make what is found searchable.
+    index: bool = False
     scrape: ScrapeOptions = ScrapeOptions()
 
     @classmethod
@@ -149,6 +161,16 @@ class VisitOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def check(self) -> None:
         """Refuse what the types cannot."""
         self.scrape.check()
+        check_selectors(self.ignore_selectors)
+        self.noise()
+
+    def noise(self) -> Patterns:
+        return Patterns(self.ignore_patterns)
+
+    @property
+    def stored_extraction(self) -> ExtractOptions:
+        """How what is stored of a page is read."""
+        return replace(self.scrape.stored_extraction, exclude_tags=self.ignore_selectors)
 
 
 class PageOptions(VisitOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -174,6 +196,8 @@ class CrawlOptions(VisitOptions, frozen=True, kw_only=True, forbid_unknown_field
     sitemap: Literal["include", "skip", "only"] = "include"
     follow_nofollow: bool = True
     follow_hidden: bool = True
+    # Further hosts that belong to the site; a subdomain of one does too.
+    allowed_domains: tuple[str, ...] = ()
 
     def check(self) -> None:
         super().check()
@@ -189,6 +213,7 @@ class CrawlOptions(VisitOptions, frozen=True, kw_only=True, forbid_unknown_field
             entire_domain=self.entire_domain,
             subdomains=self.subdomains,
             external=self.external_links,
+            domains=self.allowed_domains,
             follow_nofollow=self.follow_nofollow,
             follow_hidden=self.follow_hidden,
         )

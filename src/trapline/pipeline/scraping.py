@@ -37,11 +37,10 @@ from trapline.queue.direct import Direct, Held, ended_by
 from trapline.queue.finishing import Attempt
 from trapline.queue.jobs import NewJob
 from trapline.queue.tasks import NewTask
+from trapline.settings import Settings
 from trapline.store.blobs import Blobs
 from trapline.store.pages import Change
 
-_TTL: Final = timedelta(hours=1)
-_FAILED_TTL: Final = timedelta(hours=6)
 # Beyond its fetch, a page needs this to be read and stored.
 _READING: Final = timedelta(seconds=5)
 
@@ -117,7 +116,7 @@ class Scraper:
         if stored is not None:
             return stored
         latest = datetime.now(UTC) + timedelta(seconds=options.scrape.timeout or DEFAULT_TIMEOUT)
-        job = _job(asker, options)
+        job = _job(asker, options, self.database.settings)
         crawl = self.steps.crawls.make(job.id, asker.organisation_id, options)
         if not options.ignore_robots:
             await self._robots(crawl, options.url, latest)
@@ -229,7 +228,8 @@ def _at(version: StoredVersion | None) -> datetime | None:
     return None if version is None else version.fetched_at
 
 
-def _job(asker: Asker, options: PageOptions) -> NewJob:
+def _job(asker: Asker, options: PageOptions, settings: Settings) -> NewJob:
+    ttl, failed_ttl = jobs.times_kept(settings, single=True)
     return NewJob(
         SCRAPE,
         asker.organisation_id,
@@ -239,8 +239,8 @@ def _job(asker: Asker, options: PageOptions) -> NewJob:
         metadata=asker.metadata,
         trace_id=asker.trace_id,
         zero_data_retention=options.scrape.zero_data_retention,
-        ttl=_TTL,
-        failed_ttl=_FAILED_TTL,
+        ttl=ttl,
+        failed_ttl=failed_ttl,
     )
 
 

@@ -4,6 +4,9 @@ Nothing here writes to the database. What a handler returns goes into the finish
 where `keeping.keep` stores it together with the end of its task.
 """
 
+import asyncio
+import functools
+import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,10 +41,12 @@ from trapline.model import (
     SiteId,
     Verdict,
 )
-from trapline.pipeline import documents
+from trapline.pipeline import documents, noting
+from trapline.pipeline.comparing import compared
 from trapline.pipeline.crawls import Crawl, Crawls, Spread
 from trapline.pipeline.kinds import PAGE, SITEMAP, Kickoff, PageTask, SitemapTask
 from trapline.pipeline.known import KnownPages
+from trapline.pipeline.language import Answers, LanguageModel
 from trapline.pipeline.robots import OriginRobots, RobotsFiles, refusal
 from trapline.pipeline.sql import known
 from trapline.pipeline.sql.known import KnownPagesRow
@@ -49,11 +54,22 @@ from trapline.pipeline.submit import host_gate
 from trapline.queue import gates, tasks
 from trapline.queue.finishing import Finished
 from trapline.queue.gates import GateChange
+from trapline.queue.logbook import Note
 from trapline.queue.tasks import NewTask, Source, Task, Unique
 from trapline.settings import Settings
-from trapline.store.pages import Recorded
+from trapline.store.identity import content_hash
+from trapline.store.pages import Comparison, Recorded
 
 _MOST_HOSTS: Final = 10_000
+_LARGE_DIFF: Final = 200_000
+
+
+@dataclass(slots=True)
+class Told:
+    """The result of a task that is no page, and what is to be said of it in the job's log."""
+
+    result: dict[str, object]
+    notes: list[Note] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -69,7 +85,12 @@ class PageVisit:
     before: KnownPagesRow | None = None
     document: Document | None = None
     """As it is stored, whatever the caller wants."""
+    digest: bytes | None = None
+    comparison: Comparison | None = None
     discovered: list[str] = field(default_factory=list)
+    answers: Answers | None = None
+    """What a language model said of it, where the job wishes that."""
+    notes: list[Note] = field(default_factory=list)
     # Set once it is stored.
     visit_id: int | None = None
     recorded: Recorded | None = None
@@ -82,6 +103,7 @@ class Steps:
     database: Database
     settings: Settings
     fetcher: Fetcher
+    model: LanguageModel | None = None
     robots: RobotsFiles = field(init=False)
     crawls: Crawls = field(init=False)
     known: KnownPages = field(init=False)
@@ -105,7 +127,8 @@ class Steps:
             named = found.robots.sitemaps if found is not None else []
             sitemaps = list(_sitemap_tasks(crawl, payload.url, named))
         pages = [] if options.sitemap == "only" else [_seed(crawl, payload.url)]
-        return Finished({"sitemaps": len(sitemaps)}, children=[*pages, *sitemaps])
+        told = Told({"sitemaps": len(sitemaps)}, noting.beginning(payload.url, found, crawl))
+        return Finished(told, children=[*pages, *sitemaps])
 
     async def sitemap(self, task: Task) -> Finished:
         """Read a sitemap and queue what it names."""
@@ -115,18 +138,34 @@ class Steps:
             self.request(crawl, payload.url, self.approve(crawl, task, scoped=False), task)
         )
         if fetched.exit_code is not ExitCode.CONTENT:
-            if payload.guessed or OUTCOMES[fetched.exit_code].category is Category.GONE:
-                return Finished({"url": payload.url, "problem": fetched.message})
-            raise VisitFailed(fetched.exit_code, fetched.message, retry_after=fetched.retry_after)
+            return _without_sitemap(payload, fetched)
         reader = SitemapReader()
         entries = [*reader.feed(fetched.body), *reader.close()]
         children = list(_from_sitemap(crawl, payload, entries, datetime.now(UTC)))
         result = {"url": payload.url, "entries": len(entries), "problems": reader.problems[:20]}
-        return Finished(result, children=children)
+        note = noting.sitemap(payload.url, len(entries), len(children), reader.problems)
+        return Finished(Told(result, [note]), children=children)
 
     async def page(self, task: Task) -> Finished:
-        """Visit a page of a job."""
-        return await self.visit(await self.crawls.of(task.job_id), task)
+        """Visit a page of a job, and ask of it what the job wishes to know."""
+        crawl = await self.crawls.of(task.job_id)
+        finished = await self.visit(crawl, task)
+        wishes = crawl.options.scrape.wishes
+        if wishes and self.model is not None and finished.error is None:
+            text = await self._text(finished.result)
+            finished.result.answers = await self.model.answer(wishes, text)
+        return finished
+
+    async def _text(self, visit: "PageVisit") -> str:
+        """Return what was found on a page, or is known of it while it has not changed."""
+        if visit.document is not None:
+            return visit.document.markdown
+        version_id = None if visit.before is None else visit.before.version_id
+        if version_id is None:
+            return ""
+        async with self.database.system_tx() as conn:
+            version = await known.version_by_id(conn, version_id=version_id)
+        return "" if version is None else version.markdown
 
     async def visit(self, crawl: Crawl, task: Task) -> Finished:
         """Visit a page: decide, fetch, extract, and judge its links."""
@@ -145,7 +184,10 @@ class Steps:
             except VisitFailed as failed:
                 error = failed
             else:
-                links = () if visit.document is None else visit.document.links
+                links: Sequence[Link] = ()
+                if visit.document is not None:
+                    await self._compare(crawl, visit, visit.document)
+                    links = visit.document.links
                 children = self._spread(crawl, task, visit, links)
         elif fetched.exit_code is ExitCode.NOT_MODIFIED:
             links_before = await self._links_before(crawl, before)
@@ -238,6 +280,26 @@ class Steps:
         usual = self.fetcher.limits
         return replace(usual, total=min(usual.total, *times)) if times else None
 
+    # Compare
+
+    async def _compare(self, crawl: Crawl, visit: PageVisit, document: Document) -> None:
+        """Look at the version before, if this one differs: what changed, and does it count?"""
+        before = visit.before
+        visit.digest = content_hash(document.text.replace("\x00", ""))
+        if before is None or before.version_id is None or before.content_hash == visit.digest:
+            return
+        async with self.database.system_tx() as conn:
+            previous = await known.previous_version(conn, version_id=before.version_id)
+        if previous is None:
+            return
+        sha256 = hashlib.sha256(visit.fetched.body).digest()
+        compare = functools.partial(
+            compared, before.version_id, previous, document, sha256, crawl.noise
+        )
+        # A large diff takes its time; the loop has other pages to see to.
+        large = len(previous.markdown) + len(document.markdown) > _LARGE_DIFF
+        visit.comparison = await asyncio.to_thread(compare) if large else compare()
+
     # Spread
 
     async def _links_before(self, crawl: Crawl, before: KnownPagesRow | None) -> Sequence[Link]:
@@ -264,7 +326,10 @@ class Steps:
             if shown is not Scoped.IN_SCOPE:
                 continue
             judged = judge.judge(link.url, page, depth, now)
-            if judged is None or judged.refusal is not None:
+            if judged is None:
+                continue
+            if judged.refusal is not None:
+                visit.notes += noting.refused(judged, page)
                 continue
             visit.discovered.append(judged.url)
             child = PageTask(url=judged.url, depth=depth, found_on=page)
@@ -368,6 +433,19 @@ def _from_sitemap(
             yield _page_task(crawl, page, judged.key, priority, Source.SITEMAP)
 
 
+def _without_sitemap(sitemap: SitemapTask, fetched: Fetched) -> Finished:
+    """End the task of a sitemap that cannot be had: one that was guessed need not be there."""
+    gone = OUTCOMES[fetched.exit_code].category is Category.GONE
+    result: dict[str, object] = {"url": sitemap.url, "problem": fetched.message}
+    if sitemap.guessed:
+        return Finished(Told(result))
+    told = Told(result, [noting.no_sitemap(sitemap.url, fetched)])
+    if gone:
+        return Finished(told)
+    error = VisitFailed(fetched.exit_code, _detail(fetched), retry_after=fetched.retry_after)
+    return Finished(told, error=error)
+
+
 def _judged(crawl: Crawl, url: str, base: str, now: datetime) -> Judgement | None:
     judged = _spread_of(crawl).judge.judge(url, base, 1, now)
     return None if judged is None or judged.refusal is not None else judged
@@ -389,7 +467,7 @@ async def _document(crawl: Crawl, fetched: Fetched) -> Document | None:
     options = crawl.options.scrape
     if not options.read_files and not documents.is_html(fetched):
         return None
-    return await documents.read(fetched, options.stored_extraction)
+    return await documents.read(fetched, crawl.options.stored_extraction)
 
 
 def _detail(fetched: Fetched) -> str | None:

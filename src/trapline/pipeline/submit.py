@@ -20,23 +20,27 @@ from trapline.queue.tasks import NewTask
 DEFAULT_IN_FLIGHT = 2
 
 
-async def crawl(  # noqa: PLR0913 (what is asked, by whom, how urgently)
+async def crawl(  # noqa: PLR0913 (who asks, for what, and how)
     conn: Connection,
     organisation_id: OrganisationId,
     options: CrawlOptions,
     *,
     member_id: MemberId | None = None,
     priority: int = 0,
-    metadata: Mapping[str, Any] = MappingProxyType({}),
+    variables: Mapping[str, Any] = MappingProxyType({}),
     ttl: timedelta = timedelta(hours=24),
+    job_id: JobId | None = None,
+    metadata: Mapping[str, Any] = MappingProxyType({}),
 ) -> JobId:
     """Start a crawl; its tasks run as soon as a worker is there."""
     job = NewJob(
         CRAWL,
         organisation_id,
+        id=job_id or jobs.new_id(),
+        metadata=metadata,
         member_id=member_id,
         priority=priority,
-        metadata=metadata,
+        variables=variables,
         limit=options.limit,
         max_active=options.max_concurrency,
         options=msgspec.to_builtins(options),
@@ -58,11 +62,15 @@ async def batch(  # noqa: PLR0913 (who asks, for what, and how)
     *,
     member_id: MemberId | None = None,
     ttl: timedelta = timedelta(hours=24),
+    job_id: JobId | None = None,
+    metadata: Mapping[str, Any] = MappingProxyType({}),
 ) -> JobId:
     """Start a batch: these pages, given in canonical form, and no links of theirs."""
     job = NewJob(
         BATCH,
         organisation_id,
+        id=job_id or jobs.new_id(),
+        metadata=metadata,
         member_id=member_id,
         max_active=options.max_concurrency,
         options=msgspec.to_builtins(options),

@@ -10,9 +10,9 @@ import msgspec
 
 from trapline.db.pool import Database
 from trapline.model import AgentId, JobId
-from trapline.queue.finishing import Attempt
+from trapline.queue.finishing import Attempt, encode
 from trapline.queue.kinds import Kind, Kinds
-from trapline.queue.lanes import Blocked, Lane, Lanes, Want
+from trapline.queue.lanes import Blocked, Lanes, Want
 from trapline.queue.leases import LEASE_TIME, MOST_STALLS
 from trapline.queue.sql import claiming as queries
 from trapline.queue.sql.claiming import TurnRow
@@ -44,16 +44,19 @@ class Claimer:
         self, agent_id: AgentId, attempts: Sequence[Attempt], wants: Sequence[Want]
     ) -> Claim:
         """Finish attempts that have nothing to store, and claim, in one statement."""
-        starting = {want.lane.job_id for want in wants if want.lane.pending}
+        done: Sequence[Attempt] = attempts if all(attempt.plain for attempt in attempts) else ()
         began = time.perf_counter()
-        async with self.database.system_tx() as conn:
+        async with self.database.system_statement() as conn:
             rows = await queries.turn(
                 conn,
-                verdicts=[attempt.row() for attempt in attempts],
+                leases=[attempt.task.lease_id for attempt in done],
+                tasks=[attempt.task.id for attempt in done],
+                results=_results(done),
+                verdicts=[] if done else [attempt.row() for attempt in attempts],
                 most_stalls=self.most_stalls,
                 agent_id=agent_id,
                 wants=[row for want in wants for row in want.rows()],
-                starting=list(starting),
+                starting=list({want.lane.job_id for want in wants if want.lane.pending}),
                 lease_time=self.lease_time,
             )
         self.lanes.cost(wants, time.perf_counter() - began)
@@ -61,14 +64,14 @@ class Claimer:
 
     def _read(self, rows: Sequence[TurnRow], wants: Sequence[Want]) -> Claim:
         claim = Claim()
-        lanes = {want.lane.id: want.lane for want in wants}
+        asked = {want.lane.id: want for want in wants}
         got: dict[int, list[tuple[int, int]]] = defaultdict(list)
         blocked: dict[int, tuple[str, datetime]] = {}
         for row in rows:
             if row.task_id is not None:
                 lane_id = row.lane_id or 0
                 got[lane_id].append((row.priority or 0, row.turn or 0))
-                self._add(claim, row, lanes[lane_id])
+                self._add(claim, row, asked[lane_id])
             elif row.lane_id is not None and row.blocked_until is not None:
                 blocked[row.lane_id] = (row.blocked_by or "busy", row.blocked_until)
             elif row.job_id is not None:
@@ -82,9 +85,9 @@ class Claimer:
             self.lanes.answered(want, got[want.lane.id], block, now)
         return claim
 
-    def _add(self, claim: Claim, row: TurnRow, lane: Lane) -> None:
+    def _add(self, claim: Claim, row: TurnRow, want: Want) -> None:
         kind = self.kinds.find(row.kind)
-        task = _task(row, lane, kind)
+        task = _task(row, want, kind)
         if kind is None or kind.handler is None:
             claim.strange.append(task)
             return
@@ -99,24 +102,33 @@ class Claimer:
             claim.strange.append(task)
 
 
-def _task(row: TurnRow, lane: Lane, kind: Kind | None) -> Task:
-    # A claimed row has all of these; the type of the answer cannot say so.
+def _results(done: Sequence[Attempt]) -> list[str]:
+    """Return the results as JSON, empty where there is none; nothing when nobody has one."""
+    if all(attempt.result is None for attempt in done):
+        return []
+    return ["" if attempt.result is None else encode(attempt.result) for attempt in done]
+
+
+def _task(row: TurnRow, want: Want, kind: Kind | None) -> Task:
+    # In the order of Task's fields: names would cost more than all the rest. A claimed row has
+    # all of these; the type of the answer cannot say so.
+    lane = want.lane
     return Task(
-        id=row.task_id,  # type: ignore[arg-type]
-        job_id=lane.job_id,
-        organisation_id=lane.organisation_id,
-        kind=row.kind,  # type: ignore[arg-type]
-        payload=None,
-        attempt=row.attempts + 1,  # type: ignore[operator]
-        max_attempts=row.max_attempts,  # type: ignore[arg-type]
-        stalls=row.stalls,  # type: ignore[arg-type]
-        priority=row.priority,  # type: ignore[arg-type]
-        lease_id=row.lease_id,  # type: ignore[arg-type]
-        lane_id=lane.id,
-        gate_id=lane.gate_id,
-        deadline=row.deadline,
-        timeout=row.timeout or (kind.timeout if kind else timedelta()),
-        created_at=row.created_at,  # type: ignore[arg-type]
-        trace_id=row.trace_id,
-        zero_data_retention=lane.zero_data_retention,
+        row.task_id,  # type: ignore[arg-type]
+        lane.job_id,
+        lane.organisation_id,
+        row.kind,  # type: ignore[arg-type]
+        None,
+        row.attempts + 1,  # type: ignore[operator]
+        row.max_attempts,  # type: ignore[arg-type]
+        row.stalls,  # type: ignore[arg-type]
+        row.priority,  # type: ignore[arg-type]
+        row.lease_id,  # type: ignore[arg-type]
+        lane.id,
+        lane.gate_id,
+        row.deadline,
+        row.timeout or (kind.timeout if kind else timedelta()),
+        row.trace_id,
+        lane.zero_data_retention,
+        want.limited,
     )

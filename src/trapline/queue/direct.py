@@ -141,9 +141,9 @@ class Direct:
             gate_id=place.gate_id,
             deadline=latest,
             timeout=new.timeout or kind.timeout,
-            created_at=now,
             trace_id=new.trace_id,
             zero_data_retention=job.zero_data_retention,
+            limited=True,
         )
         return place, task
 

@@ -56,8 +56,7 @@ class Finished:
     error: Exception | None = None
 
 
-@dataclass(slots=True)
-class Attempt:
+class Attempt(msgspec.Struct):
     """One attempt at a task, on its way into the finishing transaction.
 
     `value` is what the handler returned: the store hook may read it, and set `result` and add
@@ -71,9 +70,14 @@ class Attempt:
     run_at: datetime | None = None
     value: Any = None
     result: Any = None
-    children: list[NewTask] = field(default_factory=list)
-    events: list[NewEvent] = field(default_factory=list)
+    children: list[NewTask] = msgspec.field(default_factory=list)
+    events: list[NewEvent] = msgspec.field(default_factory=list)
     gate: GateChange | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether it succeeded and holds no slot: then it is finished the short way."""
+        return self.verdict is Verdict.COMPLETED and not self.task.limited
 
     @property
     def rich(self) -> bool:

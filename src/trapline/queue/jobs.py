@@ -14,6 +14,7 @@ from trapline.queue.kinds import Kinds
 from trapline.queue.sql import jobs as queries
 from trapline.queue.sql.jobs import JobRow
 from trapline.queue.tasks import Added, NewTask, Place
+from trapline.settings import Settings
 
 Status = Literal["pending", "running", "paused", "completed", "failed", "cancelled"]
 ENDED = frozenset({"completed", "failed", "cancelled"})
@@ -53,6 +54,19 @@ class NewJob:
     scheduled_at: datetime | None = None
     ttl: timedelta = TTL
     failed_ttl: timedelta | None = None
+
+
+def times_kept(settings: Settings, *, single: bool = False) -> tuple[timedelta, timedelta | None]:
+    """Return how long a job is kept that ended well, and that failed (None: as long).
+
+    `single` means a job of one task that someone waits for, such as a scrape.
+    """
+    if not single:
+        return timedelta(seconds=settings.job_ttl_seconds), None
+    return (
+        timedelta(seconds=settings.scrape_ttl_seconds),
+        timedelta(seconds=settings.scrape_failed_ttl_seconds),
+    )
 
 
 @dataclass(frozen=True, slots=True)

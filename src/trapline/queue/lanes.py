@@ -19,7 +19,10 @@ START: Final = (-(2**15), 0)
 LAST_PRIORITY: Final = 2**15 - 1
 
 SECONDS_PER_PRIORITY: Final = 1.0
+# What a lane is asked for at least. While tasks are done fast and many are claimed at a time, it is
+# more: one look at a lane costs as much as a few tasks.
 QUANTUM: Final = 8
+LANES_PER_TURN: Final = 32
 RESCAN_EVERY: Final = 1.5
 # A rescan begins where we stood so long ago: what a transaction numbered before that, it has
 # committed by now. Only a look that finds nothing, and one now and then, begins at the start,
@@ -51,6 +54,8 @@ class Lane:
     floor_at: float = 0.0
     # In a heap, either to be served or parked; False while a claim looks at it.
     listed: bool = False
+    # The one entry among the parked that counts; others are left over.
+    parked_until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +82,15 @@ class Want:
     lane: Lane
     take: int
     after: tuple[int, int]
+    limited: bool
     rescan: bool = False
 
     def rows(self) -> list[WantRow]:
         """Return it as the database takes it; a rescan also looks at all better priorities."""
         lane = self.lane
-        rows: list[WantRow] = [(lane.id, self.take, *self.after, LAST_PRIORITY, lane.limited)]
+        rows: list[WantRow] = [(lane.id, self.take, *self.after, LAST_PRIORITY, self.limited)]
         if self.rescan and self.after != START:
-            rows.insert(0, (lane.id, self.take, *START, self.after[0] - 1, lane.limited))
+            rows.insert(0, (lane.id, self.take, *START, self.after[0] - 1, self.limited))
         return rows
 
 
@@ -95,7 +101,10 @@ class Lanes:
         self._lanes: dict[int, Lane] = {}
         self._due: dict[OrganisationId, list[tuple[float, int]]] = {}
         self._turns: deque[OrganisationId] = deque()
-        self._parked: list[tuple[float, int, str]] = []
+        self._parked: list[tuple[float, int]] = []
+        # Of the parked: those in which nothing stood, and those that another task's end may free.
+        self._empty: set[int] = set()
+        self._full: set[int] = set()
         self._rescan_every = RESCAN_EVERY
 
     def __len__(self) -> int:
@@ -133,7 +142,8 @@ class Lanes:
         wants: list[Want] = []
         # Each organisation's part of the room, however many lanes it has to spread it over.
         share = room // max(1, len(self._due))
-        takes = {owner: max(QUANTUM, share // max(1, len(due))) for owner, due in self._due.items()}
+        least = max(QUANTUM, room // LANES_PER_TURN)
+        takes = {owner: max(least, share // max(1, len(due))) for owner, due in self._due.items()}
         while room > 0 and self._turns:
             organisation_id = self._turns[0]
             self._turns.rotate(-1)
@@ -143,7 +153,8 @@ class Lanes:
                 del self._due[organisation_id]
                 continue
             lane = self._lanes.get(heappop(due)[1])
-            if lane is not None:
+            # An entry may be left over from a lane that went and came back.
+            if lane is not None and lane.listed and not lane.parked_until:
                 wants.append(self._want(lane, min(room, takes[organisation_id]), now))
                 room -= wants[-1].take
         return wants
@@ -151,18 +162,18 @@ class Lanes:
     def _want(self, lane: Lane, take: int, now: float) -> Want:
         lane.listed = False
         if now < lane.rescan_at:
-            return Want(lane, take, lane.after)
+            return Want(lane, take, lane.after, lane.limited)
         lane.rescan_at = now + self._rescan_every
         if now >= lane.full_rescan_at:
             lane.full_rescan_at = now + FULL_RESCAN_EVERY
-            return Want(lane, take, START, rescan=True)
+            return Want(lane, take, START, lane.limited, rescan=True)
         if now >= lane.floor_at:
             lane.floor, lane.next_floor, lane.floor_at = (
                 lane.next_floor,
                 lane.after,
                 now + FLOOR_AGE,
             )
-        return Want(lane, take, min(lane.floor, lane.after), rescan=True)
+        return Want(lane, take, min(lane.floor, lane.after), lane.limited, rescan=True)
 
     def answered(
         self, want: Want, got: Sequence[tuple[int, int]], blocked: Blocked | None, now: float
@@ -176,10 +187,10 @@ class Lanes:
             lane.after = max(last, lane.after) if want.rescan else last
         if blocked is not None:
             self._park(lane, blocked.until, blocked.by)
-        elif len(got) < want.take and want.after == START:
+        elif len(got) < want.take and (got or want.after == START):
             self._park(lane, now + EMPTY_PAUSE, _EMPTY)
         else:
-            if len(got) < want.take:
+            if not got:
                 lane.rescan_at = lane.full_rescan_at = now
             self._list(lane, now)
 
@@ -196,35 +207,27 @@ class Lanes:
 
     def wake(self, now: float) -> None:
         """Someone says that there is work: look at the lanes that seemed empty."""
-        parked, self._parked = self._parked, []
-        for until, lane_id, why in parked:
-            lane = self._lanes.get(lane_id)
-            if lane is None:
-                continue
-            lane.listed = False
-            if why == _EMPTY:
-                # Where it was left is where new tasks come; the rest is the rescan's.
-                self._list(lane, now)
-            else:
-                self._park(lane, until, why)
+        # Where they were left is where new tasks come; the rest is the rescan's.
+        self._release(self._empty, now)
 
     def free(self, job_ids: Iterable[JobId], gate_ids: Iterable[int], now: float) -> None:
         """Tasks ended: lanes that a full gate or job blocked may go on."""
-        jobs, gates = set(job_ids), set(gate_ids)
-        if not self._parked:
+        if not self._full:
             return
-        parked, self._parked = self._parked, []
-        for until, lane_id, why in parked:
-            lane = self._lanes.get(lane_id)
-            if lane is None:
-                continue
-            lane.listed = False
-            freed = why in _FREED and (lane.job_id in jobs or lane.gate_id in gates)
-            self._park(lane, min(until, now) if freed else until, why)
+        jobs, gates = set(job_ids), set(gate_ids)
+        full = [lane for lane_id in self._full if (lane := self._lanes.get(lane_id)) is not None]
+        freed = [lane.id for lane in full if lane.job_id in jobs or lane.gate_id in gates]
+        self._release(freed, now)
 
     def next_at(self) -> float | None:
         """Return when a parked lane is worth another look; None when there is none."""
-        return self._parked[0][0] if self._parked else None
+        while self._parked:
+            until, lane_id = self._parked[0]
+            lane = self._lanes.get(lane_id)
+            if lane is not None and lane.parked_until == until:
+                return until
+            heappop(self._parked)
+        return None
 
     def _list(self, lane: Lane, now: float) -> None:
         if lane.listed:
@@ -237,12 +240,26 @@ class Lanes:
         heappush(due, (now + lane.priority * SECONDS_PER_PRIORITY, lane.id))
 
     def _park(self, lane: Lane, until: float, why: str) -> None:
-        lane.listed = True
-        heappush(self._parked, (until, lane.id, why))
+        lane.listed, lane.parked_until = True, until
+        if why == _EMPTY:
+            self._empty.add(lane.id)
+        elif why in _FREED:
+            self._full.add(lane.id)
+        heappush(self._parked, (until, lane.id))
 
     def _unpark(self, now: float) -> None:
         while self._parked and self._parked[0][0] <= now:
-            lane = self._lanes.get(heappop(self._parked)[1])
+            until, lane_id = heappop(self._parked)
+            lane = self._lanes.get(lane_id)
+            if lane is not None and lane.parked_until == until:
+                self._release([lane_id], now)
+
+    def _release(self, lane_ids: Iterable[int], now: float) -> None:
+        """Let parked lanes be picked again."""
+        for lane_id in list(lane_ids):
+            self._empty.discard(lane_id)
+            self._full.discard(lane_id)
+            lane = self._lanes.get(lane_id)
             if lane is not None:
-                lane.listed = False
+                lane.parked_until, lane.listed = 0.0, False
                 self._list(lane, now)

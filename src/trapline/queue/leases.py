@@ -19,8 +19,8 @@ class Leases:
     def __init__(self) -> None:
         self._tasks: dict[int, int] = {}
 
-    def hold(self, lease_id: int) -> None:
-        self._tasks[lease_id] = self._tasks.get(lease_id, 0) + 1
+    def hold(self, lease_id: int, tasks: int = 1) -> None:
+        self._tasks[lease_id] = self._tasks.get(lease_id, 0) + tasks
 
     def let_go(self, lease_id: int) -> None:
         left = self._tasks.get(lease_id, 0) - 1

@@ -63,13 +63,15 @@ class Hands:
             if not idle.done():
                 idle.set_result(None)
 
-    async def take(self) -> Task:
-        """Return the next task; wait for one if there is none."""
-        while not self.buffer:
-            idle = asyncio.get_running_loop().create_future()
-            self._idle.append(idle)
-            await idle
-        return self.buffer.popleft()
+    def take(self) -> Task | None:
+        """Return the next task; None when there is none."""
+        return self.buffer.popleft() if self.buffer else None
+
+    async def wait(self) -> None:
+        """Wait until there may be a task again."""
+        idle = asyncio.get_running_loop().create_future()
+        self._idle.append(idle)
+        await idle
 
     def withdraw(self, unwanted: Callable[[Task], bool]) -> list[Task]:
         """Take tasks out of the buffer that shall not run after all."""

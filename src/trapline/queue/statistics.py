@@ -27,7 +27,10 @@ class Statistics:
     _flushed: float = field(default_factory=time.monotonic)
 
     def count(self, kind: str, verdict: Verdict, seconds: float) -> None:
-        row = self._counts.setdefault((kind, int(time.time() // 60)), [0.0] * (len(Verdict) + 1))
+        at = (kind, int(time.time() // 60))
+        row = self._counts.get(at)
+        if row is None:
+            row = self._counts[at] = [0.0] * (len(Verdict) + 1)
         row[verdict] += 1
         row[-1] += seconds
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 import asyncpg
+import msgspec
 
 from trapline.db.connection import Connection
 from trapline.errors import Conflict, InvalidInput, NotFound
@@ -82,8 +83,7 @@ class Added:
     place: Place
 
 
-@dataclass(slots=True)
-class Task:
+class Task(msgspec.Struct):
     """A claimed task, as a handler gets it."""
 
     id: TaskId
@@ -100,9 +100,10 @@ class Task:
     gate_id: int
     deadline: datetime | None
     timeout: timedelta
-    created_at: datetime
     trace_id: TraceId | None
     zero_data_retention: bool
+    # Whether it was claimed under a limit, so that finishing it may give back a slot.
+    limited: bool
 
 
 TaskRow = tuple[

@@ -10,7 +10,10 @@ import msgspec
 
 from trapline.db.connection import Connection
 from trapline.model import JobId, OrganisationId, PageId, SiteId, UrlId, new_uuid
+from trapline.store import changes
+from trapline.store.changes import Event, Extent
 from trapline.store.identity import content_hash
+from trapline.store.sql import changes as change_queries
 from trapline.store.sql import pages as queries
 from trapline.store.sql.pages import SeePagesRow
 
@@ -30,6 +33,17 @@ class Content:
     links: Sequence[str] = ()
     warning: str | None = None
     sha256: bytes | None = None
+    # The hash of the text, where it is known already.
+    digest: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a content differs from an earlier version. `same`: in nothing that counts."""
+
+    version_id: int
+    same: bool
+    extent: Extent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +58,7 @@ class Sighting:
     seen_at: datetime
     status: int | None = None
     content: Content | None = None
+    comparison: Comparison | None = None
 
 
 class Change(StrEnum):
@@ -65,7 +80,7 @@ class Recorded:
 
 
 async def record(conn: Connection, sightings: Sequence[Sighting]) -> list[Recorded]:
-    """Write pages as seen, and a version for each whose text is not what it was."""
+    """Write pages as seen, a version for each whose text is not what it was, and what changed."""
     if not sightings:
         return []
     before = await _see(conn, sightings)
@@ -78,33 +93,112 @@ async def record(conn: Connection, sightings: Sequence[Sighting]) -> list[Record
             if change is not Change.SAME and digest is not None
         ],
     )
-    recorded = []
-    for sighting, (change, _) in zip(sightings, verdicts, strict=True):
+    recorded, events = [], []
+    for sighting, (change, digest) in zip(sightings, verdicts, strict=True):
         page = before[sighting.site_id, sighting.url_id]
         version_id, number = added.get(page.page_id, (page.version_id, page.version_number))
         recorded.append(Recorded(page.page_id, version_id, number, change))
+        if _is_news(sighting, page, change, digest):
+            events.append(_event(sighting, page, change, version_id))
+    await changes.note(conn, events)
+    await _leave_for_counting(conn, sightings, recorded)
     return recorded
 
 
-async def gone(conn: Connection, pages: Sequence[tuple[SiteId, UrlId, datetime]]) -> None:
-    """Note that the server has these pages no more."""
-    if pages:
-        ordered = sorted(pages, key=lambda page: page[:2])
-        await queries.pages_gone(
-            conn,
-            site_ids=[site_id for site_id, _, _ in ordered],
-            url_ids=[url_id for _, url_id, _ in ordered],
-            ats=[at for _, _, at in ordered],
+async def gone(
+    conn: Connection,
+    pages: Sequence[tuple[SiteId, UrlId, datetime]],
+    *,
+    source: changes.Source = "visit",
+    job_id: JobId | None = None,
+) -> int:
+    """Note that these pages are no more; those that were known to be gone are not counted."""
+    if not pages:
+        return 0
+    ordered = sorted(set(pages), key=lambda page: page[:2])
+    rows = await queries.pages_gone(
+        conn,
+        site_ids=[site_id for site_id, _, _ in ordered],
+        url_ids=[url_id for _, url_id, _ in ordered],
+        ats=[at for _, _, at in ordered],
+    )
+    events = [
+        Event(
+            organisation_id=row.organisation_id,
+            site_id=row.site_id,
+            page_id=row.page_id,
+            url_id=row.url_id,
+            status="removed",
+            detected_at=row.at,
+            source=source,
+            previous_version_id=row.version_id,
+            job_id=job_id,
         )
+        for row in rows
+    ]
+    await changes.note(conn, events)
+    return len(rows)
+
+
+def _is_news(sighting: Sighting, before: SeePagesRow, change: Change, digest: bytes | None) -> bool:
+    """Tell of new and changed pages, of those that came back, and of changes that do not count."""
+    if change is not Change.SAME or _returned(sighting, before):
+        return True
+    return digest is not None and digest != before.content_hash
+
+
+def _returned(sighting: Sighting, before: SeePagesRow) -> bool:
+    return before.returned_at == sighting.seen_at
+
+
+def _event(
+    sighting: Sighting, before: SeePagesRow, change: Change, version_id: int | None
+) -> Event:
+    comparison = sighting.comparison
+    compared = comparison is not None and comparison.version_id == before.version_id
+    return Event(
+        organisation_id=sighting.organisation_id,
+        site_id=sighting.site_id,
+        page_id=before.page_id,
+        url_id=sighting.url_id,
+        # Who was told that a page is gone is told that it is there again.
+        status="new" if _returned(sighting, before) else change.value,
+        detected_at=sighting.seen_at,
+        version_id=version_id,
+        previous_version_id=before.version_id,
+        job_id=sighting.job_id,
+        extent=comparison.extent if comparison is not None and compared else None,
+    )
+
+
+async def _leave_for_counting(
+    conn: Connection, sightings: Sequence[Sighting], recorded: Sequence[Recorded]
+) -> None:
+    seen = [
+        (s, r, r.version_id)
+        for s, r in zip(sightings, recorded, strict=True)
+        if r.version_id is not None
+    ]
+    await change_queries.note_sightings(
+        conn,
+        organisation_ids=[s.organisation_id for s, _, _ in seen],
+        site_ids=[s.site_id for s, _, _ in seen],
+        page_ids=[r.page_id for _, r, _ in seen],
+        version_ids=[version_id for _, _, version_id in seen],
+        seen_ats=[s.seen_at for s, _, _ in seen],
+    )
 
 
 def _judge(sighting: Sighting, before: SeePagesRow) -> tuple[Change, bytes | None]:
     if sighting.content is None:
         return Change.SAME, None
-    digest = content_hash(sighting.content.text)
+    digest = sighting.content.digest or content_hash(sighting.content.text)
     if before.version_id is None:
         return Change.NEW, digest
-    return (Change.SAME if digest == before.content_hash else Change.CHANGED), digest
+    compared = sighting.comparison
+    alike = compared is not None and compared.same and compared.version_id == before.version_id
+    same = alike or digest == before.content_hash
+    return (Change.SAME if same else Change.CHANGED), digest
 
 
 async def _see(

@@ -10,6 +10,7 @@ PAGE = """
 <html><head><style>
   .menu-closed, #promo { display : none } @media print { .screen { display: none } }
   .shown { display: none !important } a.gone{visibility:hidden}
+  .tab.idle{display:none} div.gone2{display:none} .tab .idle2{display:none}
 </style></head><body>
 <header><a href="/">Home</a><nav><a href="/tools">Tools</a></nav></header>
 <nav><a href="/about">About</a></nav>
@@ -28,6 +29,8 @@ PAGE = """
 <ul class="x menu-closed"><li><a href="/hidden-class">h</a></ul>
 <div id="promo"><a href="/hidden-id">h</a></div>
 <a class="gone" href="/hidden-visibility">h</a>
+<div class="idle tab"><a href="/hidden-classes">h</a></div>
+<div class="tab"><a class="idle2 gone2" href="/shown-class">h</a></div>
 <template><a href="/in-template">h</a></template>
 <footer><a href="/imprint">Imprint</a></footer>
 <div role="contentinfo"><a href="/terms">Terms</a></div>
@@ -80,6 +83,7 @@ def test_hidden_links_are_marked() -> None:
         "/hidden-style",
         "/hidden-aria",
         "/hidden-class",
+        "/hidden-classes",
         "/hidden-id",
         "/hidden-visibility",
     }

@@ -109,6 +109,34 @@ def test_a_title_in_a_drawing_is_not_the_pages() -> None:
     assert metadata("", "<svg><title>icon</title></svg><h1>Real</h1>").title == "Real"
 
 
+@pytest.mark.parametrize(
+    ("head", "body", "headline"),
+    [
+        ("<title>Foxes return - The News</title>", "<h1>Foxes return</h1>", "Foxes return"),
+        ("<title>Foxes return | The News</title>", "", "Foxes return"),
+        ("<title>Foxes return - The News</title>", "<h1>The News</h1>", "Foxes return"),
+        ("<title>Foxes: back in town</title>", "<h1>Cookies</h1>", "Foxes: back in town"),
+        (
+            "<title>Foxes return - The News</title>",
+            "<h1>Subscribe</h1><h1>The foxes return <a href=#f>¶</a></h1>",
+            "The foxes return",
+        ),
+        (
+            '<title>The News - Foxes</title><meta property="og:site_name" content="The News">',
+            "",
+            "Foxes",
+        ),
+        ('<title>Old</title><meta property="og:title" content="Foxes return">', "", "Foxes return"),
+        ("", "<h1></h1><h1>Foxes</h1>", "Foxes"),
+        ("", "", None),
+    ],
+)
+def test_the_headline_is_the_title_without_the_site(
+    head: str, body: str, headline: str | None
+) -> None:
+    assert metadata(head, body).headline == headline
+
+
 GRAPH = """<script type="application/ld+json">{"@context":"https://schema.org","@graph":[
  {"@type":"WebPage","datePublished":"2020-01-01"},
  {"@type":["NewsArticle"],"datePublished":"2024-02-03T04:05:06Z","dateModified":"2024-02-04",
@@ -141,6 +169,18 @@ def test_author_and_dates_from_json_ld() -> None:
             "2021-03-03",
         ),
         ("<a rel=author href=/x>@handle</a><p>text</p>", None, "2024-05-17"),
+        ("<p>In <a href=/author/di-lane>Di Lane</a>'s view</p>", "Di Lane", "2024-05-17"),
+        (
+            "<p class=author>Ed Moore<br>4 August 2010</p><p class=post-date>4 August 2010</p>",
+            "Ed Moore",
+            "2010-08-04",
+        ),
+        (
+            "<abbr itemprop=datePublished title=2019-12-01>last winter</abbr>",
+            None,
+            "2019-12-01",
+        ),
+        ("<span itemprop=author>ops@news.example</span>", None, "2024-05-17"),
     ],
 )
 def test_author_and_date_from_the_page_itself(
@@ -150,9 +190,19 @@ def test_author_and_date_from_the_page_itself(
     assert (found.author, found.published) == (author, published)
 
 
+def test_a_person_is_named_before_the_site_that_publishes_them() -> None:
+    head = (
+        """<meta name=author content="The News"><meta property="og:site_name" content="the news">"""
+    )
+    body = "<article><h1>T</h1><p>By Ada Trapper</p></article>"
+    assert metadata(head, body).author == "Ada Trapper"
+    assert metadata(head, "<article><h1>T</h1></article>").author == "The News"
+
+
 @pytest.mark.parametrize(
     ("text", "date"),
     [
+        ("2024 May 17", "2024-05-17"),
         ("2024-05-17", "2024-05-17"),
         ("2024-5-7 8:03", "2024-05-07T08:03:00"),
         ("Fri, 17 May 2024 10:00:00 GMT", "2024-05-17"),

@@ -8,9 +8,8 @@ from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from trapline.api import paging
-from trapline.api.access import Reader, Tenant, Writer
+from trapline.api.access import Reader, Tenant, Writer, name_of
 from trapline.api.paging import Cursor, Most, Page
-from trapline.db.tenancy import Principal
 from trapline.model import ApplicationId, JobId, ScheduleId, SiteId
 from trapline.pipeline import templates
 from trapline.queue import schedules
@@ -185,7 +184,7 @@ async def list_schedules(
 async def add_schedule(conn: Tenant, who: Writer, new: SchedulePlan) -> Schedule:
     """Add a schedule; one of kind `one_time` runs at once."""
     row = await schedules.add(
-        conn, who.organisation_id, new.plan(), now=datetime.now(UTC), by=_by(who)
+        conn, who.organisation_id, new.plan(), now=datetime.now(UTC), by=name_of(who)
     )
     return Schedule.of(row)
 
@@ -250,10 +249,6 @@ async def run_schedule(conn: Tenant, who: Writer, schedule_id: UUID) -> StartedJ
         conn, ScheduleId(schedule_id), templates.create, now=datetime.now(UTC)
     )
     return StartedJob(job_id=job_id)
-
-
-def _by(who: Principal) -> str:
-    return "api" if who.api_key_id is None else f"key {who.api_key_id}"
 
 
 def _seconds(value: int | None) -> timedelta | None:

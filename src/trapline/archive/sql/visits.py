@@ -297,3 +297,36 @@ async def add_files(
         headers,
         sha256s,
     )
+
+
+_PURGE_VISITS: Final = """
+-- name: PurgeVisits
+WITH old AS (
+    SELECT v.started_at, v.id FROM archive.visit v WHERE v.site_id = $1
+    LIMIT $2::integer
+),
+requests AS (
+    DELETE FROM archive.request r USING old
+    WHERE r.started_at = old.started_at AND r.visit_id = old.id
+),
+redirects AS (
+    DELETE FROM archive.redirect r USING old
+    WHERE r.started_at = old.started_at AND r.visit_id = old.id
+),
+files AS (
+    DELETE FROM archive.file f USING old
+    WHERE f.started_at = old.started_at AND f.visit_id = old.id
+),
+gone AS (
+    DELETE FROM archive.visit v USING old
+    WHERE v.started_at = old.started_at AND v.id = old.id
+    RETURNING v.id
+)
+SELECT count(*) AS visits FROM gone
+"""
+
+
+async def purge_visits(conn: Connection, *, site_id: SiteId, most: int) -> int:
+    """Delete some visits of a site that is no more, with all that they own."""
+    value: int = await conn.fetchval(_PURGE_VISITS, site_id, most)
+    return value

@@ -5,6 +5,8 @@ CREATE SCHEMA archive;
 
 CREATE SCHEMA auth;
 
+CREATE SCHEMA deliver;
+
 CREATE SCHEMA frontier;
 
 CREATE SCHEMA knowledge;
@@ -40,7 +42,6 @@ CREATE TYPE queue.claimed AS (
 	max_attempts smallint,
 	timeout interval,
 	deadline timestamp with time zone,
-	created_at timestamp with time zone,
 	trace_id uuid,
 	blocked_by text,
 	blocked_until timestamp with time zone,
@@ -106,6 +107,16 @@ CREATE TYPE queue.new_task AS (
 	key_scope uuid,
 	key uuid,
 	key_expires_at timestamp with time zone
+);
+
+CREATE TYPE queue.tally AS (
+	job_id uuid,
+	organisation_id uuid,
+	completed bigint,
+	failed bigint,
+	skipped bigint,
+	cancelled bigint,
+	slots bigint
 );
 
 CREATE TYPE queue.verdict AS (
@@ -210,7 +221,7 @@ $$;
 CREATE FUNCTION queue.blocked(p_lane bigint, p_by text, p_until timestamp with time zone) RETURNS queue.claimed
     LANGUAGE sql IMMUTABLE
     AS $$
-    SELECT ROW(NULL, p_lane, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    SELECT ROW(NULL, p_lane, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
                p_by, p_until, NULL, NULL)::queue.claimed
 $$;
 
@@ -231,33 +242,48 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION queue.claim(p_agent bigint, p_wants queue.want[], p_starting uuid[], p_lease_time interval) RETURNS SETOF queue.claimed
+CREATE FUNCTION queue.complete(p_leases bigint[], p_tasks bigint[], p_results text[]) RETURNS uuid[]
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    lease bigint := nextval('queue.lease_id_seq');
-    want queue.want;
-    taken bigint;
-    free queue.want[] := ARRAY(SELECT w FROM unnest(p_wants) w WHERE NOT w.limited);
+    tallies queue.tally[] := queue.write_done(p_leases, p_tasks, p_results);
+    jobs record;
 BEGIN
-    IF cardinality(free) > 0 THEN
-        RETURN QUERY SELECT * FROM queue.move(lease, free, 0::smallint);
+    IF tallies IS NULL THEN RETURN '{}'; END IF;
+    jobs := queue.settle_jobs(tallies, '{}', '{}', '{}', '{}');
+    RETURN jobs.news;
+END
+$$;
+
+CREATE FUNCTION queue.count_down(p_tallies queue.tally[]) RETURNS queue.tally[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    counted uuid[];
+BEGIN
+    IF cardinality(p_tallies) > 1 THEN
+        PERFORM j.id
+        FROM (SELECT * FROM unnest(p_tallies) o ORDER BY o.organisation_id, o.job_id) t
+        CROSS JOIN LATERAL (
+            SELECT j.id FROM queue.job j WHERE j.id = t.job_id FOR NO KEY UPDATE OFFSET 0) j;
     END IF;
-    FOR want IN SELECT w.* FROM unnest(p_wants) w WHERE w.limited LOOP
-        RETURN QUERY SELECT * FROM queue.move_limited(lease, want);
-    END LOOP;
-    SELECT l.task_id INTO taken FROM queue.leased l WHERE l.lease_id = lease LIMIT 1;
-    IF FOUND THEN
-        INSERT INTO queue.lease (id, agent_id, expires_at)
-        VALUES (lease, p_agent, clock_timestamp() + p_lease_time);
-        IF cardinality(p_starting) > 0 THEN
-            RETURN QUERY SELECT * FROM queue.start_jobs(ARRAY(
-                SELECT DISTINCT l.job_id
-                FROM queue.leased d
-                CROSS JOIN LATERAL (SELECT l.job_id FROM queue.lane l WHERE l.id = d.lane_id OFFSET 0) l
-                WHERE d.lease_id = lease AND l.job_id = ANY (p_starting)));
-        END IF;
-    END IF;
+    WITH moved AS (
+        UPDATE queue.job j
+        SET remaining = j.remaining - (t.completed + t.failed + t.cancelled),
+            completed = j.completed + t.completed, failed = j.failed + t.failed,
+            cancelled = j.cancelled + t.cancelled, active = j.active - t.slots
+        FROM unnest(p_tallies) t
+        WHERE j.id = t.job_id AND j.status IN ('running', 'paused') AND t.skipped = 0
+            AND j.started_at IS NOT NULL
+            AND (j.remaining > t.completed + t.failed + t.cancelled OR j.standing)
+        RETURNING j.id
+    )
+    SELECT array_agg(m.id) INTO counted FROM moved m;
+    IF counted IS NULL THEN RETURN p_tallies; END IF;
+    RETURN ARRAY(SELECT t FROM unnest(p_tallies) t WHERE t.job_id <> ALL (counted));
 END
 $$;
 
@@ -506,11 +532,11 @@ BEGIN
         SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls, p_slots FROM moved m
     )
     SELECT m.task_id, m.lane_id, p_lease, m.priority, m.turn, m.attempts, m.stalls,
-           t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.created_at, t.trace_id,
+           t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.trace_id,
            NULL::text, NULL::timestamptz, NULL::uuid, NULL::text
     FROM moved m CROSS JOIN LATERAL (
         SELECT t.kind, t.payload::text AS payload, t.max_attempts, t.timeout, t.deadline,
-               t.created_at, t.trace_id
+               t.trace_id
         FROM queue.task t WHERE t.id = m.task_id OFFSET 0) t;
 END
 $$;
@@ -732,13 +758,25 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION queue.reason(p_job uuid, p_endings queue.ending[]) RETURNS text
+    LANGUAGE sql STABLE
+    SET enable_seqscan TO 'off'
+    AS $$
+    SELECT 'No task succeeded; the last one that failed: ' || coalesce(
+        (SELECT e.error FROM unnest(p_endings) e WHERE e.job_id = p_job AND e.verdict = 1
+         ORDER BY e.task_id DESC LIMIT 1),
+        (SELECT d.error FROM queue.dead_letter d WHERE d.job_id = p_job
+         ORDER BY d.failed_at DESC, d.task_id DESC LIMIT 1),
+        'without a reason')
+$$;
+
 CREATE FUNCTION queue.reopen_job(p_job uuid) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
 BEGIN
     UPDATE queue.job j
     SET status = 'running', round = j.round + 1, finished_at = NULL, expires_at = NULL,
-        last_event = j.last_event + 1
+        error = NULL, last_event = j.last_event + 1
     WHERE j.id = p_job AND j.status IN ('completed', 'failed');
     IF NOT FOUND THEN RETURN false; END IF;
     PERFORM queue.tell(p_job, 'job.reopened', '{}');
@@ -780,7 +818,7 @@ BEGIN
     IF has.stalls THEN endings := queue.judge_stalls(endings, p_most_stalls); END IF;
     IF bears THEN ids := queue.take_keys(p_tasks); END IF;
     IF has.organisations THEN PERFORM queue.free_organisations(endings); END IF;
-    jobs := queue.settle_jobs(endings, p_tasks, ids, p_events);
+    jobs := queue.settle_jobs(queue.tallies(endings), endings, p_tasks, ids, p_events);
     IF has.gates OR cardinality(p_changes) > 0 THEN
         PERFORM queue.free_gates(endings, p_changes);
     END IF;
@@ -804,13 +842,14 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION queue.settle_jobs(p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_events queue.new_event[], OUT over boolean[], OUT closed uuid[], OUT news uuid[]) RETURNS record
+CREATE FUNCTION queue.settle_jobs(p_tallies queue.tally[], p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_events queue.new_event[], OUT over boolean[], OUT closed uuid[], OUT news uuid[]) RETURNS record
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 DECLARE
+    tallies queue.tally[] := p_tallies;
     j record;
     job record;
     now_over boolean[];
@@ -823,16 +862,13 @@ BEGIN
     over := array_fill(false, ARRAY[coalesce(cardinality(p_ids), 0)]);
     closed := '{}';
     news := '{}';
+    IF cardinality(p_tasks) = 0 AND cardinality(p_events) = 0 THEN
+        tallies := queue.count_down(tallies);
+    END IF;
     FOR j IN
-        SELECT e.job_id AS id, e.organisation_id,
-               count(*) FILTER (WHERE e.verdict = 0) AS completed,
-               count(*) FILTER (WHERE e.verdict = 1) AS failed,
-               count(*) FILTER (WHERE e.verdict = 2) AS skipped,
-               count(*) FILTER (WHERE e.verdict = 3) AS cancelled,
-               count(*) FILTER (WHERE e.verdict <= 3) AS ended,
-               count(*) FILTER (WHERE e.slots & 2 > 0) AS slots
-        FROM unnest(p_endings) e
-        GROUP BY 1, 2 ORDER BY 2, 1
+        SELECT t.job_id AS id, t.organisation_id, t.completed, t.failed, t.skipped, t.cancelled,
+               t.completed + t.failed + t.skipped + t.cancelled AS ended, t.slots
+        FROM unnest(tallies) t ORDER BY 2, 1
     LOOP
         SELECT q.ctid AS at, q.status, q.standing, q.kind, q.priority, q.task_limit, q.reserved,
                q.overflow, q.remaining, q.last_event, q.completed, q.failed, q.ttl, q.failed_ttl,
@@ -895,6 +931,7 @@ BEGIN
             active = q.active - j.slots, last_event = event_number,
             started_at = coalesce(q.started_at, now()),
             finished_at = CASE WHEN new_status IN ('completed', 'failed') THEN now() END,
+            error = CASE WHEN new_status = 'failed' THEN queue.reason(j.id, p_endings) END,
             expires_at = CASE
                 WHEN new_status NOT IN ('completed', 'failed') THEN NULL
                 ELSE now() + queue.keep_for(q.zero_data_retention, new_status, q.ttl, q.failed_ttl) END
@@ -940,7 +977,7 @@ CREATE FUNCTION queue.start_jobs(p_jobs uuid[]) RETURNS SETOF queue.claimed
     )
     SELECT NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint, NULL::bigint, NULL::smallint,
            NULL::smallint, NULL::text, NULL::text, NULL::smallint, NULL::interval, NULL::timestamptz,
-           NULL::timestamptz, NULL::uuid, NULL::text, NULL::timestamptz, s.id, 'running'
+           NULL::uuid, NULL::text, NULL::timestamptz, s.id, 'running'
     FROM started s
 $$;
 
@@ -1034,6 +1071,17 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION queue.tallies(p_endings queue.ending[]) RETURNS queue.tally[]
+    LANGUAGE sql
+    AS $$
+    SELECT ARRAY(
+        SELECT ROW(e.job_id, e.organisation_id,
+                   count(*) FILTER (WHERE e.verdict = 0), count(*) FILTER (WHERE e.verdict = 1),
+                   count(*) FILTER (WHERE e.verdict = 2), count(*) FILTER (WHERE e.verdict = 3),
+                   count(*) FILTER (WHERE e.slots & 2 > 0))::queue.tally
+        FROM unnest(p_endings) e GROUP BY e.job_id, e.organisation_id)
+$$;
+
 CREATE FUNCTION queue.tell(p_job uuid, p_type text, p_data jsonb) RETURNS void
     LANGUAGE sql
     AS $$
@@ -1050,6 +1098,7 @@ CREATE FUNCTION queue.tell_end(p_job uuid) RETURNS void
     SELECT j.id, j.last_event, j.organisation_id, 'job.' || j.status, jsonb_build_object(
         'kind', j.kind, 'round', j.round, 'total', j.total, 'completed', j.completed,
         'failed', j.failed, 'skipped', j.skipped, 'cancelled', j.cancelled)
+        || CASE WHEN j.error IS NULL THEN '{}' ELSE jsonb_build_object('error', j.error) END
     FROM queue.job j WHERE j.id = p_job
 $$;
 
@@ -1058,24 +1107,51 @@ CREATE FUNCTION queue.tidings(p_jobs uuid[]) RETURNS SETOF queue.claimed
     AS $$
     SELECT NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint, NULL::bigint, NULL::smallint,
            NULL::smallint, NULL::text, NULL::text, NULL::smallint, NULL::interval, NULL::timestamptz,
-           NULL::timestamptz, NULL::uuid, NULL::text, NULL::timestamptz, j.id, j.status
+           NULL::uuid, NULL::text, NULL::timestamptz, j.id, j.status
     FROM queue.job j WHERE j.id = ANY (p_jobs)
 $$;
 
-CREATE FUNCTION queue.turn(p_verdicts queue.verdict[], p_most_stalls integer, p_agent bigint, p_wants queue.want[], p_starting uuid[], p_lease_time interval) RETURNS SETOF queue.claimed
+CREATE FUNCTION queue.turn(p_leases bigint[], p_tasks bigint[], p_results text[], p_verdicts queue.verdict[], p_most_stalls integer, p_agent bigint, p_wants queue.want[], p_starting uuid[], p_lease_time interval) RETURNS SETOF queue.claimed
     LANGUAGE plpgsql
     AS $$
 DECLARE
+    lease bigint;
+    want queue.want;
+    free queue.want[];
     news uuid[];
 BEGIN
-    IF cardinality(p_verdicts) > 0 THEN
-        news := queue.finish(p_verdicts, false, p_most_stalls);
-        IF cardinality(news) > 0 THEN
-            RETURN QUERY SELECT * FROM queue.tidings(news);
+    IF cardinality(p_wants) > 0 THEN
+        lease := nextval('queue.lease_id_seq');
+        free := ARRAY(SELECT w FROM unnest(p_wants) w WHERE NOT w.limited);
+        IF cardinality(free) > 0 THEN
+            RETURN QUERY SELECT * FROM queue.move(lease, free, 0::smallint);
         END IF;
     END IF;
-    IF cardinality(p_wants) > 0 THEN
-        RETURN QUERY SELECT * FROM queue.claim(p_agent, p_wants, p_starting, p_lease_time);
+
+    IF cardinality(p_tasks) > 0 THEN
+        news := queue.complete(p_leases, p_tasks, p_results);
+    ELSIF cardinality(p_verdicts) > 0 THEN
+        news := queue.finish(p_verdicts, false, p_most_stalls);
+    END IF;
+    IF cardinality(news) > 0 THEN
+        RETURN QUERY SELECT * FROM queue.tidings(news);
+    END IF;
+
+    IF lease IS NULL THEN RETURN; END IF;
+    FOR want IN SELECT w.* FROM unnest(p_wants) w WHERE w.limited LOOP
+        RETURN QUERY SELECT * FROM queue.move_limited(lease, want);
+    END LOOP;
+    PERFORM FROM queue.leased l WHERE l.lease_id = lease LIMIT 1;
+    IF NOT FOUND THEN RETURN; END IF;
+    INSERT INTO queue.lease (id, agent_id, expires_at)
+    VALUES (lease, p_agent, clock_timestamp() + p_lease_time);
+    -- Jobs that the worker believes to be pending.
+    IF cardinality(p_starting) > 0 THEN
+        RETURN QUERY SELECT * FROM queue.start_jobs(ARRAY(
+            SELECT DISTINCT l.job_id
+            FROM queue.leased d
+            CROSS JOIN LATERAL (SELECT l.job_id FROM queue.lane l WHERE l.id = d.lane_id OFFSET 0) l
+            WHERE d.lease_id = lease AND l.job_id = ANY (p_starting)));
     END IF;
 END
 $$;
@@ -1117,6 +1193,54 @@ BEGIN
     WHERE j.id = p_task.job_id;
     PERFORM queue.tell(p_task.job_id, 'job.started', jsonb_build_object('kind', j.kind))
     FROM queue.job j WHERE j.id = p_task.job_id;
+END
+$$;
+
+CREATE FUNCTION queue.write_done(p_leases bigint[], p_tasks bigint[], p_results text[]) RETURNS queue.tally[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_nestloop TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    tallies queue.tally[];
+BEGIN
+    WITH held AS MATERIALIZED (
+        SELECT s.id, s.agent_id, s.claimed_at, v.tasks
+        FROM (
+            SELECT u.lease_id, array_agg(u.task_id) AS tasks
+            FROM unnest(p_leases, p_tasks) AS u(lease_id, task_id) GROUP BY u.lease_id
+        ) v
+        CROSS JOIN LATERAL (
+            SELECT s.id, s.agent_id, s.claimed_at FROM queue.lease s
+            WHERE s.id = v.lease_id AND s.expires_at > clock_timestamp() OFFSET 0) s
+    ),
+    gone AS MATERIALIZED (
+        DELETE FROM queue.leased d WHERE d.ctid = ANY (ARRAY(
+            SELECT i.at FROM held h CROSS JOIN LATERAL (
+                SELECT i.ctid AS at FROM queue.leased i
+                WHERE i.lease_id = h.id AND i.task_id = ANY (h.tasks) AND i.slots = 0 OFFSET 0) i))
+        RETURNING d.lease_id, d.task_id, d.lane_id, d.attempts, d.stalls
+    ),
+    written AS (
+        INSERT INTO queue.done (task_id, status, attempts, stalls, agent_id, started_at, result)
+        SELECT g.task_id, 0, g.attempts + 1, g.stalls, h.agent_id, h.claimed_at, nullif(r.result, '')::jsonb
+        FROM gone g
+        JOIN held h ON h.id = g.lease_id
+        LEFT JOIN unnest(p_tasks, p_results) AS r(task_id, result)
+            ON cardinality(p_results) > 0 AND r.task_id = g.task_id
+    )
+    SELECT array_agg(ROW(j.job_id, j.organisation_id, j.n, 0, 0, 0, 0)::queue.tally) INTO tallies
+    FROM (
+        SELECT l.job_id, l.organisation_id, sum(c.n)::bigint AS n
+        FROM (SELECT g.lane_id, count(*) AS n FROM gone g GROUP BY g.lane_id) c
+        CROSS JOIN LATERAL (
+            SELECT l.job_id, l.organisation_id FROM queue.lane l WHERE l.id = c.lane_id OFFSET 0) l
+        GROUP BY l.job_id, l.organisation_id
+    ) j;
+    RETURN tallies;
 END
 $$;
 
@@ -1364,6 +1488,51 @@ ALTER TABLE archive.visit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE deliver.delivery (
+    endpoint_id uuid NOT NULL,
+    number bigint NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    data jsonb DEFAULT '{}'::jsonb NOT NULL,
+    state text DEFAULT 'pending'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    first_attempt_at timestamp with time zone,
+    last_attempt_at timestamp with time zone,
+    delivered_at timestamp with time zone,
+    answer smallint,
+    error text,
+    took_ms integer,
+    CONSTRAINT delivery_check CHECK (((state = ANY (ARRAY['pending'::text, 'delivered'::text])) OR (error IS NOT NULL))),
+    CONSTRAINT delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'aside'::text, 'delivered'::text, 'dead'::text])))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY deliver.delivery FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE deliver.endpoint (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    topic text NOT NULL,
+    url text NOT NULL,
+    receiver text NOT NULL,
+    headers jsonb DEFAULT '{}'::jsonb NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    events text[] DEFAULT '{}'::text[] NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone,
+    lease uuid,
+    leased_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    CONSTRAINT endpoint_topic_check CHECK ((topic <> ''::text)),
+    CONSTRAINT endpoint_url_check CHECK ((length(url) <= 16384))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY deliver.endpoint FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE frontier.candidate (
     site_id uuid NOT NULL,
@@ -2101,6 +2270,105 @@ UNION ALL
    FROM archive.file f
   WHERE (f.sha256 IS NOT NULL);
 
+CREATE TABLE store.change (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    site_id uuid,
+    page_id uuid,
+    url_id bigint,
+    status text NOT NULL,
+    source text NOT NULL,
+    detected_at timestamp with time zone NOT NULL,
+    version_id bigint,
+    previous_version_id bigint,
+    job_id uuid,
+    added_lines integer,
+    removed_lines integer,
+    added_words integer,
+    removed_words integer,
+    watch_id text,
+    watch_url text,
+    diff_summary text,
+    snapshot_url text,
+    report bytea,
+    rescrape_job_id uuid,
+    rescrape_status text,
+    indexed_at timestamp with time zone,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT change_check CHECK (((source = 'changedetection'::text) = ((watch_id IS NOT NULL) AND (watch_url IS NOT NULL)))),
+    CONSTRAINT change_check1 CHECK (((source = 'changedetection'::text) = (report IS NOT NULL))),
+    CONSTRAINT change_check2 CHECK (((source = 'changedetection'::text) OR ((site_id IS NOT NULL) AND (page_id IS NOT NULL)))),
+    CONSTRAINT change_report_check CHECK ((length(report) = 32)),
+    CONSTRAINT change_rescrape_status_check CHECK ((rescrape_status = ANY (ARRAY['queued'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
+    CONSTRAINT change_source_check CHECK ((source = ANY (ARRAY['visit'::text, 'sweep'::text, 'changedetection'::text]))),
+    CONSTRAINT change_status_check CHECK ((status = ANY (ARRAY['new'::text, 'same'::text, 'changed'::text, 'removed'::text])))
+);
+
+ALTER TABLE ONLY store.change FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE store.change ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME store.change_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE store.content_hash (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    content_hash bytea NOT NULL,
+    first_seen_page_id uuid NOT NULL,
+    first_version_id bigint NOT NULL,
+    occurrence_count bigint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL,
+    title text,
+    words integer DEFAULT 0 NOT NULL,
+    group_id bigint,
+    similarity smallint,
+    CONSTRAINT content_hash_content_hash_check CHECK ((length(content_hash) = 32)),
+    CONSTRAINT content_hash_similarity_check CHECK (((similarity >= 0) AND (similarity <= 100)))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY store.content_hash FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE store.content_hash ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME store.content_hash_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE store.fingerprint (
+    content_id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    algorithm smallint NOT NULL,
+    signature bytea NOT NULL,
+    bands bigint[] NOT NULL
+);
+
+ALTER TABLE ONLY store.fingerprint FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.likeness (
+    page_id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    version_id bigint NOT NULL,
+    content_id bigint NOT NULL,
+    group_id bigint,
+    similarity smallint,
+    by_hand boolean DEFAULT false NOT NULL
+);
+
+ALTER TABLE ONLY store.likeness FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE store.page (
     id uuid NOT NULL,
     organisation_id uuid NOT NULL,
@@ -2113,11 +2381,22 @@ CREATE TABLE store.page (
     content_hash bytea,
     extractor_version smallint,
     changed_at timestamp with time zone,
-    gone_at timestamp with time zone
+    gone_at timestamp with time zone,
+    returned_at timestamp with time zone
 )
 WITH (fillfactor='80');
 
 ALTER TABLE ONLY store.page FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.sighting (
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    page_id uuid NOT NULL,
+    version_id bigint NOT NULL,
+    seen_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY store.sighting FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE store.site (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
@@ -2125,12 +2404,57 @@ CREATE TABLE store.site (
     name text NOT NULL,
     base_url text NOT NULL,
     implicit boolean DEFAULT false NOT NULL,
+    status text DEFAULT 'active'::text NOT NULL,
+    config jsonb DEFAULT '{}'::jsonb NOT NULL,
+    config_number integer DEFAULT 1 NOT NULL,
+    created_by text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT site_name_check CHECK (((name <> ''::text) AND (length(name) <= 300)))
+    deleted_at timestamp with time zone,
+    purge boolean DEFAULT false NOT NULL,
+    CONSTRAINT site_check CHECK (((NOT purge) OR (deleted_at IS NOT NULL))),
+    CONSTRAINT site_created_by_check CHECK ((length(created_by) <= 300)),
+    CONSTRAINT site_name_check CHECK (((name <> ''::text) AND (length(name) <= 300))),
+    CONSTRAINT site_status_check CHECK ((status = ANY (ARRAY['active'::text, 'inactive'::text])))
 );
 
 ALTER TABLE ONLY store.site FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.site_config (
+    site_id uuid NOT NULL,
+    number integer CONSTRAINT site_config_number_not_null1 NOT NULL,
+    organisation_id uuid NOT NULL,
+    config jsonb NOT NULL,
+    created_by text,
+    note text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY store.site_config FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.snapshot (
+    organisation_id uuid NOT NULL,
+    url_hash bytea NOT NULL,
+    tag text NOT NULL,
+    scraped_at timestamp with time zone NOT NULL,
+    markdown text NOT NULL,
+    extracted jsonb,
+    gone boolean DEFAULT false NOT NULL,
+    CONSTRAINT snapshot_url_hash_check CHECK ((length(url_hash) = 32))
+);
+
+ALTER TABLE ONLY store.snapshot FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.sweep (
+    site_id uuid NOT NULL,
+    plan bytea NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    CONSTRAINT sweep_plan_check CHECK ((length(plan) = 32))
+);
+
+ALTER TABLE ONLY store.sweep FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE store.version ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME store.version_id_seq
@@ -2186,6 +2510,17 @@ CREATE TABLE tenancy.organisation (
 
 ALTER TABLE ONLY tenancy.organisation FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE tenancy.usage (
+    organisation_id uuid NOT NULL,
+    day date NOT NULL,
+    api_key text DEFAULT ''::text NOT NULL,
+    pages bigint DEFAULT 0 NOT NULL,
+    tokens bigint DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY tenancy.usage FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE ONLY archive.file ATTACH PARTITION archive.file_default DEFAULT;
 
 ALTER TABLE ONLY archive.redirect ATTACH PARTITION archive.redirect_default DEFAULT;
@@ -2227,6 +2562,15 @@ ALTER TABLE ONLY archive.visit
 
 ALTER TABLE ONLY archive.visit_default
     ADD CONSTRAINT visit_default_pkey PRIMARY KEY (started_at, id);
+
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_id_key UNIQUE (id);
+
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_pkey PRIMARY KEY (endpoint_id, number);
+
+ALTER TABLE ONLY deliver.endpoint
+    ADD CONSTRAINT endpoint_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY frontier.candidate
     ADD CONSTRAINT candidate_pkey PRIMARY KEY (site_id, url_id);
@@ -2351,14 +2695,38 @@ ALTER TABLE ONLY queue.waiting
 ALTER TABLE ONLY store.blob
     ADD CONSTRAINT blob_pkey PRIMARY KEY (sha256);
 
+ALTER TABLE ONLY store.change
+    ADD CONSTRAINT change_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY store.content_hash
+    ADD CONSTRAINT content_hash_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY store.content_hash
+    ADD CONSTRAINT content_hash_site_id_content_hash_key UNIQUE (site_id, content_hash);
+
+ALTER TABLE ONLY store.fingerprint
+    ADD CONSTRAINT fingerprint_pkey PRIMARY KEY (content_id);
+
+ALTER TABLE ONLY store.likeness
+    ADD CONSTRAINT likeness_pkey PRIMARY KEY (page_id);
+
 ALTER TABLE ONLY store.page
     ADD CONSTRAINT page_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY store.page
     ADD CONSTRAINT page_site_id_url_id_key UNIQUE (site_id, url_id);
 
+ALTER TABLE ONLY store.site_config
+    ADD CONSTRAINT site_config_pkey PRIMARY KEY (site_id, number);
+
 ALTER TABLE ONLY store.site
     ADD CONSTRAINT site_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY store.snapshot
+    ADD CONSTRAINT snapshot_pkey PRIMARY KEY (organisation_id, url_hash, tag);
+
+ALTER TABLE ONLY store.sweep
+    ADD CONSTRAINT sweep_pkey PRIMARY KEY (site_id, plan);
 
 ALTER TABLE ONLY store.version
     ADD CONSTRAINT version_page_id_number_key UNIQUE (page_id, number);
@@ -2381,6 +2749,9 @@ ALTER TABLE ONLY tenancy.organisation
 ALTER TABLE ONLY tenancy.organisation
     ADD CONSTRAINT organisation_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY tenancy.usage
+    ADD CONSTRAINT usage_pkey PRIMARY KEY (organisation_id, day, api_key);
+
 CREATE INDEX file_sha256_idx ON ONLY archive.file USING btree (sha256) WHERE (sha256 IS NOT NULL);
 
 CREATE INDEX file_default_sha256_idx ON archive.file_default USING btree (sha256) WHERE (sha256 IS NOT NULL);
@@ -2392,6 +2763,20 @@ CREATE INDEX visit_default_job_id_id_idx ON archive.visit_default USING btree (j
 CREATE INDEX visit_quickinfo_idx ON ONLY archive.visit USING btree (url_id, started_at, exit_code);
 
 CREATE INDEX visit_default_url_id_started_at_exit_code_idx ON archive.visit_default USING btree (url_id, started_at, exit_code);
+
+CREATE INDEX delivery_created_idx ON deliver.delivery USING btree (created_at);
+
+CREATE INDEX delivery_dead_idx ON deliver.delivery USING btree (organisation_id, created_at) WHERE (state = 'dead'::text);
+
+CREATE INDEX delivery_open_idx ON deliver.delivery USING btree (endpoint_id, state, number) WHERE (state = ANY (ARRAY['pending'::text, 'aside'::text]));
+
+CREATE INDEX delivery_organisation_idx ON deliver.delivery USING btree (organisation_id, created_at);
+
+CREATE INDEX endpoint_due_idx ON deliver.endpoint USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX endpoint_job_idx ON deliver.endpoint USING btree (job_id);
+
+CREATE INDEX endpoint_organisation_idx ON deliver.endpoint USING btree (organisation_id, created_at);
 
 CREATE INDEX candidate_due_idx ON frontier.candidate USING btree (site_id, due_at) WHERE (due_at IS NOT NULL);
 
@@ -2467,6 +2852,8 @@ CREATE INDEX statistic_default_minute_idx ON queue.statistic_default USING btree
 
 CREATE INDEX task_job_idx ON queue.task USING btree (job_id, id);
 
+CREATE INDEX task_uncounted_idx ON queue.task USING btree (job_id) WHERE (NOT counted);
+
 CREATE INDEX unique_key_expires_idx ON queue.unique_key USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
 CREATE INDEX unique_key_job_idx ON queue.unique_key USING btree (job_id) WHERE (scope <> job_id);
@@ -2479,11 +2866,39 @@ CREATE INDEX waiting_run_at_idx ON queue.waiting USING btree (run_at);
 
 CREATE INDEX blob_used_idx ON store.blob USING btree (used_at);
 
+CREATE INDEX change_detected_idx ON store.change USING btree (organisation_id, detected_at);
+
+CREATE INDEX change_feed_idx ON store.change USING btree (organisation_id, id);
+
+CREATE INDEX change_page_idx ON store.change USING btree (page_id, id) WHERE (page_id IS NOT NULL);
+
+CREATE UNIQUE INDEX change_report_key ON store.change USING btree (organisation_id, report) WHERE (report IS NOT NULL);
+
+CREATE INDEX change_rescrape_idx ON store.change USING btree (rescrape_job_id) WHERE ((rescrape_job_id IS NOT NULL) AND (rescrape_status = 'queued'::text));
+
+CREATE INDEX change_site_idx ON store.change USING btree (site_id, id) WHERE (site_id IS NOT NULL);
+
+CREATE INDEX content_hash_count_idx ON store.content_hash USING btree (site_id, occurrence_count) WHERE (occurrence_count > 1);
+
+CREATE INDEX content_hash_last_seen_idx ON store.content_hash USING btree (site_id, last_seen_at);
+
+CREATE INDEX fingerprint_bands_idx ON store.fingerprint USING gin (bands) WITH (fastupdate=off);
+
+CREATE INDEX likeness_group_idx ON store.likeness USING btree (site_id, group_id, by_hand, page_id) WHERE (group_id IS NOT NULL);
+
 CREATE INDEX page_organisation_idx ON store.page USING btree (organisation_id, last_seen_at);
 
-CREATE UNIQUE INDEX site_implicit_key ON store.site USING btree (organisation_id, base_url) WHERE implicit;
+CREATE INDEX site_config_idx ON store.site USING gin (config jsonb_path_ops);
 
-CREATE UNIQUE INDEX site_name_key ON store.site USING btree (organisation_id, lower(name));
+CREATE UNIQUE INDEX site_implicit_key ON store.site USING btree (organisation_id, base_url) WHERE (implicit AND (deleted_at IS NULL));
+
+CREATE INDEX site_listing_idx ON store.site USING btree (organisation_id, created_at, id) WHERE (deleted_at IS NULL);
+
+CREATE UNIQUE INDEX site_name_key ON store.site USING btree (organisation_id, lower(name)) WHERE (deleted_at IS NULL);
+
+CREATE INDEX site_purge_idx ON store.site USING btree (id) WHERE purge;
+
+CREATE INDEX site_status_idx ON store.site USING btree (organisation_id, status, created_at, id) WHERE (deleted_at IS NULL);
 
 CREATE INDEX version_content_hash_idx ON store.version USING btree (content_hash);
 
@@ -2525,6 +2940,12 @@ ALTER INDEX queue.statistic_unfolded_idx ATTACH PARTITION queue.statistic_defaul
 
 ALTER INDEX queue.statistic_pkey ATTACH PARTITION queue.statistic_default_pkey;
 
+ALTER TABLE ONLY deliver.delivery
+    ADD CONSTRAINT delivery_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES deliver.endpoint(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY deliver.endpoint
+    ADD CONSTRAINT endpoint_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY frontier.host
     ADD CONSTRAINT host_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
@@ -2561,8 +2982,17 @@ ALTER TABLE ONLY queue.schedule
 ALTER TABLE ONLY queue.schedule_run
     ADD CONSTRAINT schedule_run_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES queue.schedule(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY store.fingerprint
+    ADD CONSTRAINT fingerprint_content_id_fkey FOREIGN KEY (content_id) REFERENCES store.content_hash(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY store.likeness
+    ADD CONSTRAINT likeness_page_id_fkey FOREIGN KEY (page_id) REFERENCES store.page(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY store.page
     ADD CONSTRAINT page_site_id_fkey FOREIGN KEY (site_id) REFERENCES store.site(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY store.site_config
+    ADD CONSTRAINT site_config_site_id_fkey FOREIGN KEY (site_id) REFERENCES store.site(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY store.site
     ADD CONSTRAINT site_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
@@ -2578,6 +3008,9 @@ ALTER TABLE ONLY tenancy.api_key
 
 ALTER TABLE ONLY tenancy.member
     ADD CONSTRAINT member_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY tenancy.usage
+    ADD CONSTRAINT usage_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
 ALTER TABLE archive.file ENABLE ROW LEVEL SECURITY;
 
@@ -2626,6 +3059,18 @@ CREATE POLICY worker ON archive.request_default TO trapline_worker USING (true);
 CREATE POLICY worker ON archive.visit TO trapline_worker USING (true);
 
 CREATE POLICY worker ON archive.visit_default TO trapline_worker USING (true);
+
+ALTER TABLE deliver.delivery ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE deliver.endpoint ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON deliver.delivery TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON deliver.endpoint TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY worker ON deliver.delivery TO trapline_worker USING (true);
+
+CREATE POLICY worker ON deliver.endpoint TO trapline_worker USING (true);
 
 ALTER TABLE frontier.candidate ENABLE ROW LEVEL SECURITY;
 
@@ -2789,9 +3234,25 @@ CREATE POLICY worker ON queue.waiting TO trapline_worker USING (true);
 
 ALTER TABLE store.blob ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE store.change ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.content_hash ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.fingerprint ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.likeness ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE store.page ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE store.sighting ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE store.site ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.site_config ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.snapshot ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.sweep ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY tenant ON store.blob TO trapline_tenant USING (((EXISTS ( SELECT
    FROM store.version v
@@ -2799,9 +3260,25 @@ CREATE POLICY tenant ON store.blob TO trapline_tenant USING (((EXISTS ( SELECT
    FROM archive.file f
   WHERE (f.sha256 = blob.sha256)))));
 
+CREATE POLICY tenant ON store.change TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.content_hash TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.fingerprint TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.likeness TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON store.page TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON store.sighting TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON store.site TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.site_config TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.snapshot TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.sweep TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON store.version TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -2809,9 +3286,25 @@ ALTER TABLE store.version ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY worker ON store.blob TO trapline_worker USING (true);
 
+CREATE POLICY worker ON store.change TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.content_hash TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.fingerprint TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.likeness TO trapline_worker USING (true);
+
 CREATE POLICY worker ON store.page TO trapline_worker USING (true);
 
+CREATE POLICY worker ON store.sighting TO trapline_worker USING (true);
+
 CREATE POLICY worker ON store.site TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.site_config TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.snapshot TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.sweep TO trapline_worker USING (true);
 
 CREATE POLICY worker ON store.version TO trapline_worker USING (true);
 
@@ -2827,17 +3320,26 @@ CREATE POLICY tenant ON tenancy.member TO trapline_tenant USING (((organisation_
 
 CREATE POLICY tenant ON tenancy.organisation TO trapline_tenant USING ((id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON tenancy.usage TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+ALTER TABLE tenancy.usage ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY worker ON tenancy.api_key TO trapline_worker USING (true);
 
 CREATE POLICY worker ON tenancy.member TO trapline_worker USING (true);
 
 CREATE POLICY worker ON tenancy.organisation TO trapline_worker USING (true);
 
+CREATE POLICY worker ON tenancy.usage TO trapline_worker USING (true);
+
 GRANT USAGE ON SCHEMA archive TO trapline_worker;
 GRANT USAGE ON SCHEMA archive TO trapline_tenant;
 
 GRANT USAGE ON SCHEMA auth TO trapline_worker;
 GRANT USAGE ON SCHEMA auth TO trapline_tenant;
+
+GRANT USAGE ON SCHEMA deliver TO trapline_worker;
+GRANT USAGE ON SCHEMA deliver TO trapline_tenant;
 
 GRANT USAGE ON SCHEMA frontier TO trapline_worker;
 GRANT USAGE ON SCHEMA frontier TO trapline_tenant;
@@ -2884,6 +3386,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_worker;
@@ -3021,11 +3529,35 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_worker;
 GRANT SELECT ON TABLE store.blob_use TO trapline_worker;
 GRANT SELECT ON TABLE store.blob_use TO trapline_tenant;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.change TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.change TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fingerprint TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fingerprint TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.likeness TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.likeness TO trapline_worker;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.page TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.page TO trapline_worker;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sighting TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sighting TO trapline_worker;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site_config TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site_config TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.snapshot TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.snapshot TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_worker;
@@ -3039,3 +3571,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.organisation TO trapline_work
 GRANT UPDATE(name) ON TABLE tenancy.organisation TO trapline_tenant;
 
 GRANT UPDATE(updated_at) ON TABLE tenancy.organisation TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.usage TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.usage TO trapline_worker;

@@ -116,6 +116,12 @@ _TEXTUAL = (Kind.CSV, Kind.TSV, Kind.MARKDOWN, Kind.TEXT, Kind.JSON, Kind.XML, K
 _LEAD = 1024
 
 
+def spellings(kind: Kind) -> tuple[list[str], list[str]]:
+    """Return the endings of names and the media types that a kind is known by."""
+    endings = [ending for ending, known in _BY_ENDING.items() if known is kind]
+    return endings, [media_type for media_type, known in _BY_TYPE.items() if known is kind]
+
+
 def kind_of(body: bytes, content_type: str | None, url: str) -> Kind:
     """What a body is. Its own signature counts most; a declared type decides between texts."""
     lead = body[:_LEAD].lstrip(b"\xef\xbb\xbf \t\r\n\x00")

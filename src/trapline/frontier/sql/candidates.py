@@ -110,3 +110,21 @@ async def visit_candidates(
         failures,
         due_ats,
     )
+
+
+_PURGE_CANDIDATES: Final = """
+-- name: PurgeCandidates
+WITH gone AS (
+    DELETE FROM frontier.candidate WHERE (site_id, url_id) IN (
+        SELECT c.site_id, c.url_id FROM frontier.candidate c WHERE c.site_id = $1
+        LIMIT $2::integer
+    ) RETURNING url_id
+)
+SELECT count(*) AS candidates FROM gone
+"""
+
+
+async def purge_candidates(conn: Connection, *, site_id: SiteId, most: int) -> int:
+    """Delete some candidates of a site that is no more."""
+    value: int = await conn.fetchval(_PURGE_CANDIDATES, site_id, most)
+    return value

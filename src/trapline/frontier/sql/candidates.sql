@@ -51,3 +51,13 @@ ON CONFLICT (site_id, url_id) DO UPDATE SET
     seconds = excluded.seconds,
     failures = excluded.failures,
     due_at = excluded.due_at;
+
+-- name: PurgeCandidates :one
+-- Delete some candidates of a site that is no more.
+WITH gone AS (
+    DELETE FROM frontier.candidate WHERE (site_id, url_id) IN (
+        SELECT c.site_id, c.url_id FROM frontier.candidate c WHERE c.site_id = sqlc.arg(site_id)
+        LIMIT sqlc.arg(most)::integer
+    ) RETURNING url_id
+)
+SELECT count(*) AS candidates FROM gone;

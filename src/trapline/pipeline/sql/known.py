@@ -28,6 +28,14 @@ class KnownPagesRow(Struct, frozen=True, gc=False):
     due_at: datetime | None
     hash: bytes
     version_id: int | None
+    content_hash: bytes | None
+
+
+class PreviousVersionRow(Struct, frozen=True, gc=False):
+    text: str
+    markdown: str
+    extractor_version: int
+    sha256: bytes | None
 
 
 class StoredVersion(Struct, frozen=True, gc=False):
@@ -70,7 +78,7 @@ class TitlesOfRow(Struct, frozen=True, gc=False):
 
 _KNOWN_PAGES: Final = """
 -- name: KnownPages
-SELECT c.*, u.hash, p.version_id
+SELECT c.*, u.hash, p.version_id, p.content_hash
 FROM unnest(
     $1::uuid[], $2::uuid[], $3::bytea[]
 ) AS wanted (organisation_id, site_id, hash)
@@ -105,6 +113,18 @@ async def links_of(conn: Connection, *, version_id: int) -> Any:
     """The links of a version, for a page that has not changed since."""
     value: Any = await conn.fetchval(_LINKS_OF, version_id)
     return value
+
+
+_PREVIOUS_VERSION: Final = """
+-- name: PreviousVersion
+SELECT text, markdown, extractor_version, sha256 FROM store.version WHERE id = $1
+"""
+
+
+async def previous_version(conn: Connection, *, version_id: int) -> PreviousVersionRow | None:
+    """What the version before says, to be compared with what was found."""
+    row = await conn.fetchrow(_PREVIOUS_VERSION, version_id)
+    return None if row is None else PreviousVersionRow(*row)
 
 
 _LATEST_VERSION: Final = """
@@ -170,6 +190,21 @@ async def version_before(conn: Connection, *, version_id: int) -> VersionBeforeR
     """The version of the same page before this one."""
     row = await conn.fetchrow(_VERSION_BEFORE, version_id)
     return None if row is None else VersionBeforeRow(*row)
+
+
+_VERSIONS_BY_IDS: Final = """
+-- name: VersionsByIds
+SELECT v.*, p.site_id, p.last_seen_at, u.url::text AS "url!"
+FROM store.version v
+JOIN store.page p ON p.id = v.page_id
+JOIN frontier.url_text u ON u.id = p.url_id
+WHERE v.id = ANY ($1::bigint[])
+"""
+
+
+async def versions_by_ids(conn: Connection, *, version_ids: Sequence[int]) -> list[StoredVersion]:
+    """Some versions, with the URLs of their pages."""
+    return [StoredVersion(*row) for row in await conn.fetch(_VERSIONS_BY_IDS, version_ids)]
 
 
 _URLS_OF_DOMAIN: Final = """

@@ -1,6 +1,6 @@
 -- name: KnownPages :many
 -- What earlier visits left of URLs in sites, and the version that a 304 would confirm, if it is there.
-SELECT c.*, u.hash, p.version_id
+SELECT c.*, u.hash, p.version_id, p.content_hash
 FROM unnest(
     sqlc.arg(organisation_ids)::uuid[], sqlc.arg(site_ids)::uuid[], sqlc.arg(hashes)::bytea[]
 ) AS wanted (organisation_id, site_id, hash)
@@ -12,6 +12,10 @@ WHERE c.last_visit_at IS NOT NULL;
 -- name: LinksOf :one
 -- The links of a version, for a page that has not changed since.
 SELECT links FROM store.version WHERE id = sqlc.arg(version_id);
+
+-- name: PreviousVersion :one
+-- What the version before says, to be compared with what was found.
+SELECT text, markdown, extractor_version, sha256 FROM store.version WHERE id = sqlc.arg(version_id);
 
 -- name: LatestVersion :one
 -- The latest version of a URL in a site, if it was confirmed lately enough and is old enough.
@@ -44,6 +48,15 @@ WHERE v.id = sqlc.arg(version_id);
 SELECT b.id, b.fetched_at, b.markdown
 FROM store.version v JOIN store.version b ON b.page_id = v.page_id AND b.number = v.number - 1
 WHERE v.id = sqlc.arg(version_id);
+
+-- name: VersionsByIds :many
+-- Some versions, with the URLs of their pages.
+-- returns: StoredVersion
+SELECT v.*, p.site_id, p.last_seen_at, u.url::text AS "url!"
+FROM store.version v
+JOIN store.page p ON p.id = v.page_id
+JOIN frontier.url_text u ON u.id = p.url_id
+WHERE v.id = ANY (sqlc.arg(version_ids)::bigint[]);
 
 -- name: UrlsOfDomain :many
 -- URLs of an organisation on a host, and on its subdomains where a pattern for them is given.

@@ -24,5 +24,5 @@ async def expire(database: Database) -> int:
     return len(expired)
 
 
-def duties(_: Settings) -> list[Duty]:
-    return [Duty("job expiry", expire, timedelta(minutes=1))]
+def duties(settings: Settings) -> list[Duty]:
+    return [Duty("job expiry", expire, timedelta(seconds=settings.expiry_seconds))]

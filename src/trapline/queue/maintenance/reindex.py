@@ -1,7 +1,6 @@
 """Indexes of the churning tables are rebuilt when they are mostly air, without blocking anyone."""
 
 from datetime import timedelta
-from typing import Final
 
 from trapline.db import pool
 from trapline.db.pool import Database
@@ -12,11 +11,10 @@ from trapline.settings import Settings
 
 log = get_logger(__name__)
 
-LEAST_BYTES: Final = 64 * 1024 * 1024
 
-
-async def rebuild(database: Database, *, least_bytes: int = LEAST_BYTES) -> int:
+async def rebuild(database: Database, *, least_bytes: int | None = None) -> int:
     """Rebuild bloated indexes, one after the other."""
+    least_bytes = database.settings.reindex_bytes if least_bytes is None else least_bytes
     async with pool.owner(database.dsn, database.settings) as conn:
         bloated = await queries.bloated_indexes(conn, least_bytes=least_bytes)
         for index in bloated:

@@ -1,23 +1,20 @@
 """Rows that nobody needs any more: unique keys, agents, gates."""
 
 from datetime import timedelta
-from typing import Final
 
 from trapline.db.pool import Database
 from trapline.queue.maintenance.duty import Duty
 from trapline.queue.sql import maintenance as queries
 from trapline.settings import Settings
 
-KEEP_GATES: Final = timedelta(days=30)
-
 
 async def drop(database: Database) -> int:
     """Delete what is past its time."""
     async with database.system_tx() as conn:
         keys = await queries.drop_expired_keys(conn)
-        keep = timedelta(days=database.settings.keep_days)
-        agents = await queries.drop_old_agents(conn, keep=keep)
-        gates = await queries.drop_idle_gates(conn, keep=KEEP_GATES)
+        settings = database.settings
+        agents = await queries.drop_old_agents(conn, keep=timedelta(days=settings.keep_days))
+        gates = await queries.drop_idle_gates(conn, keep=timedelta(days=settings.keep_gates_days))
     return keys + agents + gates
 
 

@@ -24,7 +24,6 @@ class TurnRow(Struct, frozen=True, gc=False):
     max_attempts: int | None
     timeout: timedelta | None
     deadline: datetime | None
-    created_at: datetime | None
     trace_id: TraceId | None
     blocked_by: str | None
     blocked_until: datetime | None
@@ -57,12 +56,15 @@ class StatesOfJobsRow(Struct, frozen=True, gc=False):
 _TURN: Final = """
 -- name: Turn
 SELECT * FROM queue.turn(
-    $1::queue.verdict[],
-    $2::integer,
-    $3::bigint,
-    $4::queue.want[],
-    $5::uuid[],
-    $6::interval
+    $1::bigint[],
+    $2::bigint[],
+    $3::text[],
+    $4::queue.verdict[],
+    $5::integer,
+    $6::bigint,
+    $7::queue.want[],
+    $8::uuid[],
+    $9::interval
 )
 """
 
@@ -70,6 +72,9 @@ SELECT * FROM queue.turn(
 async def turn(
     conn: Connection,
     *,
+    leases: Sequence[int],
+    tasks: Sequence[int],
+    results: Sequence[str],
     verdicts: Sequence[
         tuple[
             int | None, int | None, int | None, int | None, str | None, str | None, datetime | None
@@ -85,7 +90,16 @@ async def turn(
     return [
         TurnRow(*row)
         for row in await conn.fetch(
-            _TURN, verdicts, most_stalls, agent_id, wants, starting, lease_time
+            _TURN,
+            leases,
+            tasks,
+            results,
+            verdicts,
+            most_stalls,
+            agent_id,
+            wants,
+            starting,
+            lease_time,
         )
     ]
 

@@ -1,6 +1,9 @@
 -- name: Turn :many
 -- Finish what is done and claim what comes next, in one round trip.
 SELECT * FROM queue.turn(
+    sqlc.arg(leases)::bigint[],
+    sqlc.arg(tasks)::bigint[],
+    sqlc.arg(results)::text[],
     sqlc.arg(verdicts)::queue.verdict[],
     sqlc.arg(most_stalls)::integer,
     sqlc.arg(agent_id)::bigint,

@@ -19,12 +19,22 @@ class SeePagesRow(Struct, frozen=True, gc=False):
     version_number: int
     content_hash: bytes | None
     extractor_version: int | None
+    returned_at: datetime | None
 
 
 class AddVersionsRow(Struct, frozen=True, gc=False):
     version_id: int
     page_id: PageId
     number: int
+
+
+class PagesGoneRow(Struct, frozen=True, gc=False):
+    page_id: PageId
+    organisation_id: OrganisationId
+    site_id: SiteId
+    url_id: UrlId
+    version_id: int | None
+    at: datetime
 
 
 _SEE_PAGES: Final = """
@@ -41,8 +51,11 @@ FROM unnest(
 ORDER BY site_id, url_id
 ON CONFLICT (site_id, url_id) DO UPDATE SET
     last_seen_at = greatest(p.last_seen_at, excluded.last_seen_at),
+    returned_at = CASE WHEN p.gone_at IS NULL THEN p.returned_at ELSE excluded.last_seen_at END,
     gone_at = NULL
-RETURNING id AS page_id, site_id, url_id, version_id, version_number, content_hash, extractor_version
+RETURNING
+    id AS page_id, site_id, url_id, version_id, version_number, content_hash, extractor_version,
+    returned_at
 """
 
 
@@ -169,10 +182,18 @@ async def add_versions(
 _PAGES_GONE: Final = """
 -- name: PagesGone
 UPDATE store.page p
-SET gone_at = coalesce(p.gone_at, gone.at)
-FROM unnest($1::uuid[], $2::bigint[], $3::timestamptz[])
-    AS gone (site_id, url_id, at)
-WHERE p.site_id = gone.site_id AND p.url_id = gone.url_id
+SET gone_at = gone.at
+FROM (
+    SELECT p.id, new.at
+    FROM unnest($1::uuid[], $2::bigint[], $3::timestamptz[])
+        AS new (site_id, url_id, at)
+    JOIN store.page p USING (site_id, url_id)
+    WHERE p.gone_at IS NULL AND p.version_id IS NOT NULL
+    ORDER BY new.site_id, new.url_id
+    FOR NO KEY UPDATE OF p
+) AS gone
+WHERE p.id = gone.id
+RETURNING p.id AS page_id, p.organisation_id, p.site_id, p.url_id, p.version_id, gone.at
 """
 
 
@@ -182,6 +203,6 @@ async def pages_gone(
     site_ids: Sequence[SiteId],
     url_ids: Sequence[UrlId],
     ats: Sequence[datetime],
-) -> None:
-    """Note pages that the server says are gone."""
-    await conn.execute(_PAGES_GONE, site_ids, url_ids, ats)
+) -> list[PagesGoneRow]:
+    """Note pages that are gone; those come back that were there until now."""
+    return [PagesGoneRow(*row) for row in await conn.fetch(_PAGES_GONE, site_ids, url_ids, ats)]

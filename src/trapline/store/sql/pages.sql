@@ -12,8 +12,11 @@ FROM unnest(
 ORDER BY site_id, url_id
 ON CONFLICT (site_id, url_id) DO UPDATE SET
     last_seen_at = greatest(p.last_seen_at, excluded.last_seen_at),
+    returned_at = CASE WHEN p.gone_at IS NULL THEN p.returned_at ELSE excluded.last_seen_at END,
     gone_at = NULL
-RETURNING id AS page_id, site_id, url_id, version_id, version_number, content_hash, extractor_version;
+RETURNING
+    id AS page_id, site_id, url_id, version_id, version_number, content_hash, extractor_version,
+    returned_at;
 
 -- name: AddVersions :many
 -- Write new versions and make each the latest of its page.
@@ -66,10 +69,18 @@ latest AS (
 )
 SELECT id AS version_id, page_id, number FROM added;
 
--- name: PagesGone :exec
--- Note pages that the server says are gone.
+-- name: PagesGone :many
+-- Note pages that are gone; those come back that were there until now.
 UPDATE store.page p
-SET gone_at = coalesce(p.gone_at, gone.at)
-FROM unnest(sqlc.arg(site_ids)::uuid[], sqlc.arg(url_ids)::bigint[], sqlc.arg(ats)::timestamptz[])
-    AS gone (site_id, url_id, at)
-WHERE p.site_id = gone.site_id AND p.url_id = gone.url_id;
+SET gone_at = gone.at
+FROM (
+    SELECT p.id, new.at
+    FROM unnest(sqlc.arg(site_ids)::uuid[], sqlc.arg(url_ids)::bigint[], sqlc.arg(ats)::timestamptz[])
+        AS new (site_id, url_id, at)
+    JOIN store.page p USING (site_id, url_id)
+    WHERE p.gone_at IS NULL AND p.version_id IS NOT NULL
+    ORDER BY new.site_id, new.url_id
+    FOR NO KEY UPDATE OF p
+) AS gone
+WHERE p.id = gone.id
+RETURNING p.id AS page_id, p.organisation_id, p.site_id, p.url_id, p.version_id, gone.at;

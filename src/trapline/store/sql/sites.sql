@@ -7,4 +7,123 @@ ON CONFLICT DO NOTHING;
 -- name: ImplicitSite :one
 -- The implicit site of an organisation and host.
 SELECT * FROM store.site
-WHERE organisation_id = sqlc.arg(organisation_id) AND base_url = sqlc.arg(base_url) AND implicit;
+WHERE organisation_id = sqlc.arg(organisation_id) AND base_url = sqlc.arg(base_url) AND implicit
+    AND deleted_at IS NULL;
+
+-- name: CreateSite :one
+-- Register a site; nothing comes back when the name is taken.
+INSERT INTO store.site (organisation_id, name, base_url, config, created_by)
+VALUES (
+    sqlc.arg(organisation_id), sqlc.arg(name), sqlc.arg(base_url), sqlc.arg(config),
+    sqlc.narg(created_by)
+)
+ON CONFLICT DO NOTHING
+RETURNING *;
+
+-- name: GetSite :one
+-- A site by its id.
+SELECT * FROM store.site WHERE id = sqlc.arg(site_id) AND deleted_at IS NULL;
+
+-- name: SiteByName :one
+-- A site by its name.
+SELECT * FROM store.site
+WHERE organisation_id = sqlc.arg(organisation_id) AND lower(name) = lower(sqlc.arg(name)::text)
+    AND deleted_at IS NULL;
+
+-- name: DeletedSite :one
+-- A site that was deleted, by its id.
+SELECT * FROM store.site WHERE id = sqlc.arg(site_id) AND deleted_at IS NOT NULL;
+
+-- name: ListSites :many
+-- An organisation's sites, oldest first, after a place in that order.
+SELECT * FROM store.site
+WHERE organisation_id = sqlc.arg(organisation_id) AND deleted_at IS NULL
+    AND (sqlc.narg(status)::text IS NULL OR status = sqlc.narg(status))
+    AND (sqlc.narg(implicit)::boolean IS NULL OR implicit = sqlc.narg(implicit))
+    AND (created_at, id) > (sqlc.arg(after_at)::timestamptz, sqlc.arg(after_id)::uuid)
+ORDER BY created_at, id
+LIMIT sqlc.arg(most)::integer;
+
+-- name: CountSites :one
+-- How many sites an organisation has.
+SELECT count(*) AS sites FROM store.site
+WHERE organisation_id = sqlc.arg(organisation_id) AND deleted_at IS NULL
+    AND (sqlc.narg(status)::text IS NULL OR status = sqlc.narg(status))
+    AND (sqlc.narg(implicit)::boolean IS NULL OR implicit = sqlc.narg(implicit));
+
+-- name: UpdateSite :one
+-- Change what is given of a site, unless its config moved on since it was read.
+UPDATE store.site SET
+    name = coalesce(sqlc.narg(name), name),
+    base_url = coalesce(sqlc.narg(base_url), base_url),
+    status = coalesce(sqlc.narg(status), status),
+    config = coalesce(sqlc.narg(config), config),
+    config_number = config_number + (sqlc.narg(config)::jsonb IS NOT NULL)::integer,
+    updated_at = now()
+WHERE id = sqlc.arg(site_id) AND deleted_at IS NULL
+    AND config_number = sqlc.arg(config_number)
+RETURNING *;
+
+-- name: NoteConfig :exec
+-- Add a config to a site's history.
+INSERT INTO store.site_config (site_id, number, organisation_id, config, created_by, note)
+VALUES (
+    sqlc.arg(site_id), sqlc.arg(number), sqlc.arg(organisation_id), sqlc.arg(config),
+    sqlc.narg(created_by), sqlc.narg(note)
+);
+
+-- name: ConfigHistory :many
+-- The configs that a site had, newest first, before a number.
+SELECT * FROM store.site_config
+WHERE site_id = sqlc.arg(site_id) AND number < sqlc.arg(before)::integer
+ORDER BY number DESC
+LIMIT sqlc.arg(most)::integer;
+
+-- name: GetConfig :one
+-- One config that a site had.
+SELECT * FROM store.site_config WHERE site_id = sqlc.arg(site_id) AND number = sqlc.arg(number);
+
+-- name: DeleteSite :execrows
+-- Hide a site; what it holds stays until it is purged.
+UPDATE store.site
+SET deleted_at = coalesce(deleted_at, now()), purge = purge OR sqlc.arg(purge)::boolean,
+    updated_at = now()
+WHERE id = sqlc.arg(site_id);
+
+-- name: SitesToPurge :many
+-- Sites whose rows are to go.
+SELECT id AS site_id FROM store.site WHERE purge ORDER BY id LIMIT sqlc.arg(most)::integer;
+
+-- name: PurgePages :one
+-- Delete some pages of a site with their versions.
+WITH gone AS (
+    DELETE FROM store.page WHERE id IN (
+        SELECT p.id FROM store.page p WHERE p.site_id = sqlc.arg(site_id)
+        LIMIT sqlc.arg(most)::integer FOR UPDATE SKIP LOCKED
+    ) RETURNING id
+)
+SELECT count(*) AS pages FROM gone;
+
+-- name: PurgeChanges :one
+-- Delete some change events of a site.
+WITH gone AS (
+    DELETE FROM store.change WHERE id IN (
+        SELECT c.id FROM store.change c WHERE c.site_id = sqlc.arg(site_id)
+        LIMIT sqlc.arg(most)::integer
+    ) RETURNING id
+)
+SELECT count(*) AS changes FROM gone;
+
+-- name: PurgeContents :one
+-- Delete some contents of a site with their fingerprints.
+WITH gone AS (
+    DELETE FROM store.content_hash WHERE id IN (
+        SELECT c.id FROM store.content_hash c WHERE c.site_id = sqlc.arg(site_id)
+        LIMIT sqlc.arg(most)::integer
+    ) RETURNING id
+)
+SELECT count(*) AS contents FROM gone;
+
+-- name: PurgeSite :execrows
+-- Delete a site that was marked, with what is left of it.
+DELETE FROM store.site WHERE id = sqlc.arg(site_id) AND purge;

@@ -28,11 +28,11 @@ BEGIN
         SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls, p_slots FROM moved m
     )
     SELECT m.task_id, m.lane_id, p_lease, m.priority, m.turn, m.attempts, m.stalls,
-           t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.created_at, t.trace_id,
+           t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.trace_id,
            NULL::text, NULL::timestamptz, NULL::uuid, NULL::text
     FROM moved m CROSS JOIN LATERAL (
         SELECT t.kind, t.payload::text AS payload, t.max_attempts, t.timeout, t.deadline,
-               t.created_at, t.trace_id
+               t.trace_id
         FROM queue.task t WHERE t.id = m.task_id OFFSET 0) t;
 END
 $$;
@@ -41,7 +41,7 @@ $$;
 CREATE OR REPLACE FUNCTION queue.blocked(p_lane bigint, p_by text, p_until timestamptz)
 RETURNS queue.claimed
 LANGUAGE sql IMMUTABLE AS $$
-    SELECT ROW(NULL, p_lane, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    SELECT ROW(NULL, p_lane, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
                p_by, p_until, NULL, NULL)::queue.claimed
 $$;
 
@@ -148,38 +148,6 @@ LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     )
     SELECT NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint, NULL::bigint, NULL::smallint,
            NULL::smallint, NULL::text, NULL::text, NULL::smallint, NULL::interval, NULL::timestamptz,
-           NULL::timestamptz, NULL::uuid, NULL::text, NULL::timestamptz, s.id, 'running'
+           NULL::uuid, NULL::text, NULL::timestamptz, s.id, 'running'
     FROM started s
-$$;
-
--- Lease a batch of tasks to an agent. p_starting are jobs that the worker believes to be pending.
-CREATE OR REPLACE FUNCTION queue.claim(
-    p_agent bigint, p_wants queue.want[], p_starting uuid[], p_lease_time interval
-) RETURNS SETOF queue.claimed
-LANGUAGE plpgsql AS $$
-DECLARE
-    lease bigint := nextval('queue.lease_id_seq');
-    want queue.want;
-    taken bigint;
-    free queue.want[] := ARRAY(SELECT w FROM unnest(p_wants) w WHERE NOT w.limited);
-BEGIN
-    IF cardinality(free) > 0 THEN
-        RETURN QUERY SELECT * FROM queue.move(lease, free, 0::smallint);
-    END IF;
-    FOR want IN SELECT w.* FROM unnest(p_wants) w WHERE w.limited LOOP
-        RETURN QUERY SELECT * FROM queue.move_limited(lease, want);
-    END LOOP;
-    SELECT l.task_id INTO taken FROM queue.leased l WHERE l.lease_id = lease LIMIT 1;
-    IF FOUND THEN
-        INSERT INTO queue.lease (id, agent_id, expires_at)
-        VALUES (lease, p_agent, clock_timestamp() + p_lease_time);
-        IF cardinality(p_starting) > 0 THEN
-            RETURN QUERY SELECT * FROM queue.start_jobs(ARRAY(
-                SELECT DISTINCT l.job_id
-                FROM queue.leased d
-                CROSS JOIN LATERAL (SELECT l.job_id FROM queue.lane l WHERE l.id = d.lane_id OFFSET 0) l
-                WHERE d.lease_id = lease AND l.job_id = ANY (p_starting)));
-        END IF;
-    END IF;
-END
 $$;

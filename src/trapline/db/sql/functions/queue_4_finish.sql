@@ -184,16 +184,48 @@ BEGIN
 END
 $$;
 
+-- Count jobs down that go on as they are: no event, no new task, no end. Returns the tallies of the
+-- others. All of them are locked then, in their order.
+CREATE OR REPLACE FUNCTION queue.count_down(p_tallies queue.tally[]) RETURNS queue.tally[]
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    counted uuid[];
+BEGIN
+    IF cardinality(p_tallies) > 1 THEN
+        PERFORM j.id
+        FROM (SELECT * FROM unnest(p_tallies) o ORDER BY o.organisation_id, o.job_id) t
+        CROSS JOIN LATERAL (
+            SELECT j.id FROM queue.job j WHERE j.id = t.job_id FOR NO KEY UPDATE OFFSET 0) j;
+    END IF;
+    WITH moved AS (
+        UPDATE queue.job j
+        SET remaining = j.remaining - (t.completed + t.failed + t.cancelled),
+            completed = j.completed + t.completed, failed = j.failed + t.failed,
+            cancelled = j.cancelled + t.cancelled, active = j.active - t.slots
+        FROM unnest(p_tallies) t
+        WHERE j.id = t.job_id AND j.status IN ('running', 'paused') AND t.skipped = 0
+            AND j.started_at IS NOT NULL
+            AND (j.remaining > t.completed + t.failed + t.cancelled OR j.standing)
+        RETURNING j.id
+    )
+    SELECT array_agg(m.id) INTO counted FROM moved m;
+    IF counted IS NULL THEN RETURN p_tallies; END IF;
+    RETURN ARRAY(SELECT t FROM unnest(p_tallies) t WHERE t.job_id <> ALL (counted));
+END
+$$;
+
 -- Move the counters of the jobs, reserve their limits, end those that have nothing left, and
 -- number their events. Returns each job's state after that; `over` marks the new tasks beyond a
 -- limit, `closed` the jobs that had ended before.
 CREATE OR REPLACE FUNCTION queue.settle_jobs(
-    p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_events queue.new_event[],
-    OUT over boolean[], OUT closed uuid[], OUT news uuid[]
+    p_tallies queue.tally[], p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[],
+    p_events queue.new_event[], OUT over boolean[], OUT closed uuid[], OUT news uuid[]
 )
 LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
+    tallies queue.tally[] := p_tallies;
     j record;
     job record;
     now_over boolean[];
@@ -206,16 +238,13 @@ BEGIN
     over := array_fill(false, ARRAY[coalesce(cardinality(p_ids), 0)]);
     closed := '{}';
     news := '{}';
+    IF cardinality(p_tasks) = 0 AND cardinality(p_events) = 0 THEN
+        tallies := queue.count_down(tallies);
+    END IF;
     FOR j IN
-        SELECT e.job_id AS id, e.organisation_id,
-               count(*) FILTER (WHERE e.verdict = 0) AS completed,
-               count(*) FILTER (WHERE e.verdict = 1) AS failed,
-               count(*) FILTER (WHERE e.verdict = 2) AS skipped,
-               count(*) FILTER (WHERE e.verdict = 3) AS cancelled,
-               count(*) FILTER (WHERE e.verdict <= 3) AS ended,
-               count(*) FILTER (WHERE e.slots & 2 > 0) AS slots
-        FROM unnest(p_endings) e
-        GROUP BY 1, 2 ORDER BY 2, 1
+        SELECT t.job_id AS id, t.organisation_id, t.completed, t.failed, t.skipped, t.cancelled,
+               t.completed + t.failed + t.skipped + t.cancelled AS ended, t.slots
+        FROM unnest(tallies) t ORDER BY 2, 1
     LOOP
         SELECT q.ctid AS at, q.status, q.standing, q.kind, q.priority, q.task_limit, q.reserved,
                q.overflow, q.remaining, q.last_event, q.completed, q.failed, q.ttl, q.failed_ttl,
@@ -278,6 +307,7 @@ BEGIN
             active = q.active - j.slots, last_event = event_number,
             started_at = coalesce(q.started_at, now()),
             finished_at = CASE WHEN new_status IN ('completed', 'failed') THEN now() END,
+            error = CASE WHEN new_status = 'failed' THEN queue.reason(j.id, p_endings) END,
             expires_at = CASE
                 WHEN new_status NOT IN ('completed', 'failed') THEN NULL
                 ELSE now() + queue.keep_for(q.zero_data_retention, new_status, q.ttl, q.failed_ttl) END
@@ -301,6 +331,17 @@ BEGIN
 END
 $$;
 
+-- Why a job failed: the last of its tasks' reasons, of this batch or an earlier one.
+CREATE OR REPLACE FUNCTION queue.reason(p_job uuid, p_endings queue.ending[]) RETURNS text
+LANGUAGE sql STABLE SET enable_seqscan = off AS $$
+    SELECT 'No task succeeded; the last one that failed: ' || coalesce(
+        (SELECT e.error FROM unnest(p_endings) e WHERE e.job_id = p_job AND e.verdict = 1
+         ORDER BY e.task_id DESC LIMIT 1),
+        (SELECT d.error FROM queue.dead_letter d WHERE d.job_id = p_job
+         ORDER BY d.failed_at DESC, d.task_id DESC LIMIT 1),
+        'without a reason')
+$$;
+
 -- How long a job is kept after its end.
 CREATE OR REPLACE FUNCTION queue.keep_for(
     p_zero_data_retention boolean, p_status text, p_ttl interval, p_failed_ttl interval
@@ -318,6 +359,7 @@ LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     SELECT j.id, j.last_event, j.organisation_id, 'job.' || j.status, jsonb_build_object(
         'kind', j.kind, 'round', j.round, 'total', j.total, 'completed', j.completed,
         'failed', j.failed, 'skipped', j.skipped, 'cancelled', j.cancelled)
+        || CASE WHEN j.error IS NULL THEN '{}' ELSE jsonb_build_object('error', j.error) END
     FROM queue.job j WHERE j.id = p_job
 $$;
 
@@ -369,6 +411,17 @@ BEGIN
 END
 $$;
 
+-- What a batch comes to for each of its jobs.
+CREATE OR REPLACE FUNCTION queue.tallies(p_endings queue.ending[]) RETURNS queue.tally[]
+LANGUAGE sql AS $$
+    SELECT ARRAY(
+        SELECT ROW(e.job_id, e.organisation_id,
+                   count(*) FILTER (WHERE e.verdict = 0), count(*) FILTER (WHERE e.verdict = 1),
+                   count(*) FILTER (WHERE e.verdict = 2), count(*) FILTER (WHERE e.verdict = 3),
+                   count(*) FILTER (WHERE e.slots & 2 > 0))::queue.tally
+        FROM unnest(p_endings) e GROUP BY e.job_id, e.organisation_id)
+$$;
+
 -- Settle what was fenced. Returns the jobs of which there is news.
 CREATE OR REPLACE FUNCTION queue.settle(
     p_endings queue.ending[], p_tasks queue.new_task[], p_gates queue.new_gate[],
@@ -391,7 +444,7 @@ BEGIN
     IF has.stalls THEN endings := queue.judge_stalls(endings, p_most_stalls); END IF;
     IF bears THEN ids := queue.take_keys(p_tasks); END IF;
     IF has.organisations THEN PERFORM queue.free_organisations(endings); END IF;
-    jobs := queue.settle_jobs(endings, p_tasks, ids, p_events);
+    jobs := queue.settle_jobs(queue.tallies(endings), endings, p_tasks, ids, p_events);
     IF has.gates OR cardinality(p_changes) > 0 THEN
         PERFORM queue.free_gates(endings, p_changes);
     END IF;
@@ -424,34 +477,4 @@ BEGIN
     RETURN queue.settle(
         ARRAY(SELECT f FROM queue.fence(p_verdicts, p_lost) f), '{}', '{}', '{}', '{}', p_most_stalls);
 END
-$$;
-
--- A worker's whole turn in one round trip: finish what is done, claim what comes next.
-CREATE OR REPLACE FUNCTION queue.turn(
-    p_verdicts queue.verdict[], p_most_stalls integer,
-    p_agent bigint, p_wants queue.want[], p_starting uuid[], p_lease_time interval
-) RETURNS SETOF queue.claimed
-LANGUAGE plpgsql AS $$
-DECLARE
-    news uuid[];
-BEGIN
-    IF cardinality(p_verdicts) > 0 THEN
-        news := queue.finish(p_verdicts, false, p_most_stalls);
-        IF cardinality(news) > 0 THEN
-            RETURN QUERY SELECT * FROM queue.tidings(news);
-        END IF;
-    END IF;
-    IF cardinality(p_wants) > 0 THEN
-        RETURN QUERY SELECT * FROM queue.claim(p_agent, p_wants, p_starting, p_lease_time);
-    END IF;
-END
-$$;
-
--- Jobs with news, in the shape of a claim's answer.
-CREATE OR REPLACE FUNCTION queue.tidings(p_jobs uuid[]) RETURNS SETOF queue.claimed
-LANGUAGE sql STABLE AS $$
-    SELECT NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint, NULL::bigint, NULL::smallint,
-           NULL::smallint, NULL::text, NULL::text, NULL::smallint, NULL::interval, NULL::timestamptz,
-           NULL::timestamptz, NULL::uuid, NULL::text, NULL::timestamptz, j.id, j.status
-    FROM queue.job j WHERE j.id = ANY (p_jobs)
 $$;

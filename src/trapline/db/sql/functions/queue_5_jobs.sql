@@ -59,7 +59,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE queue.job j
     SET status = 'running', round = j.round + 1, finished_at = NULL, expires_at = NULL,
-        last_event = j.last_event + 1
+        error = NULL, last_event = j.last_event + 1
     WHERE j.id = p_job AND j.status IN ('completed', 'failed');
     IF NOT FOUND THEN RETURN false; END IF;
     PERFORM queue.tell(p_job, 'job.reopened', '{}');

@@ -131,6 +131,8 @@ CREATE TABLE queue.task (
 );
 
 CREATE INDEX task_job_idx ON queue.task (job_id, id);
+-- Few: what a job does beside its pages. Status calls count them.
+CREATE INDEX task_uncounted_idx ON queue.task (job_id) WHERE NOT counted;
 
 -- The order of tasks within a lane and a priority; a retry gets a new number.
 CREATE SEQUENCE queue.turn_number;
@@ -397,6 +399,17 @@ CREATE TYPE queue.ending AS (
     claimed_at timestamptz
 );
 
+-- What a batch comes to for one job.
+CREATE TYPE queue.tally AS (
+    job_id uuid,
+    organisation_id uuid,
+    completed bigint,
+    failed bigint,
+    skipped bigint,
+    cancelled bigint,
+    slots bigint
+);
+
 CREATE TYPE queue.new_event AS (
     job_id uuid,
     task_id bigint,
@@ -436,7 +449,6 @@ CREATE TYPE queue.claimed AS (
     max_attempts smallint,
     timeout interval,
     deadline timestamptz,
-    created_at timestamptz,
     trace_id uuid,
     blocked_by text,
     blocked_until timestamptz,

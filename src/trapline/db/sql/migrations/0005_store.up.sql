@@ -10,12 +10,28 @@ CREATE TABLE store.site (
     base_url text NOT NULL,
     -- Made by a scrape or crawl that named none: one per organisation and host.
     implicit boolean NOT NULL DEFAULT false,
+    status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'inactive')),
+    -- How it is crawled, as pipeline/site_config.py reads it; store.site_config has the history.
+    config jsonb NOT NULL DEFAULT '{}',
+    config_number integer NOT NULL DEFAULT 1,
+    created_by text CHECK (length(created_by) <= 300),
     created_at timestamptz NOT NULL DEFAULT now(),
-    updated_at timestamptz NOT NULL DEFAULT now()
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    -- A deleted site keeps its rows until it is purged, but its name is free again.
+    deleted_at timestamptz,
+    purge boolean NOT NULL DEFAULT false CHECK (NOT purge OR deleted_at IS NOT NULL)
 );
 
-CREATE UNIQUE INDEX site_name_key ON store.site (organisation_id, lower(name));
-CREATE UNIQUE INDEX site_implicit_key ON store.site (organisation_id, base_url) WHERE implicit;
+CREATE UNIQUE INDEX site_name_key ON store.site (organisation_id, lower(name))
+WHERE deleted_at IS NULL;
+CREATE UNIQUE INDEX site_implicit_key ON store.site (organisation_id, base_url)
+WHERE implicit AND deleted_at IS NULL;
+CREATE INDEX site_listing_idx ON store.site (organisation_id, created_at, id)
+WHERE deleted_at IS NULL;
+CREATE INDEX site_status_idx ON store.site (organisation_id, status, created_at, id)
+WHERE deleted_at IS NULL;
+CREATE INDEX site_config_idx ON store.site USING gin (config jsonb_path_ops);
+CREATE INDEX site_purge_idx ON store.site (id) WHERE purge;
 
 -- A URL's place in a site, with what its latest version is.
 CREATE TABLE store.page (
@@ -32,6 +48,8 @@ CREATE TABLE store.page (
     extractor_version smallint,
     changed_at timestamptz,
     gone_at timestamptz,
+    -- When it was last seen again after it had been gone.
+    returned_at timestamptz,
     UNIQUE (site_id, url_id)
 ) WITH (fillfactor = 80);
 

@@ -1,0 +1,125 @@
+"""Errors as Firecrawl's clients read them: `{success: false, error, code?, details?}`."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+import msgspec
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+from starlette.types import Message
+
+from trapline.errors import InvalidInput, LimitReached, TooLarge, TraplineError, Unavailable
+
+MOST_JSON: Final = 10 * 2**20
+CUSTOM: Final = "custom"
+"""The type of a validation error whose message is meant for people."""
+
+
+class Refusal(TraplineError):
+    """An error that has a status and a code of its own in Firecrawl's contract."""
+
+    def __init__(
+        self, status: int, error: str, code: str | None = None, details: Any = None
+    ) -> None:
+        super().__init__(error)
+        self.status = status
+        self.code = code
+        self.details = details
+
+
+class ErrorBody(BaseModel):
+    """What every answer that is no success looks like."""
+
+    success: bool = False
+    error: str
+    code: str | None = None
+    details: Any = None
+
+
+class FirecrawlRoute(APIRoute):
+    """A route that answers errors in Firecrawl's words, and reads no endless bodies."""
+
+    most_bytes: int = MOST_JSON
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def answered(request: Request) -> Response:
+            try:
+                return await handle(_bounded(request, self.most_bytes))
+            except RequestValidationError as error:
+                return invalid(error)
+            except TraplineError as error:
+                return refused(error)
+            except HTTPException as error:
+                # FastAPI takes whatever stops the reading of a body for a malformed one.
+                if isinstance(error.__cause__, TraplineError):
+                    return refused(error.__cause__)
+                return answer(error.status_code, error=str(error.detail))
+
+        return answered
+
+
+def answer(
+    status: int,
+    /,
+    *,
+    headers: dict[str, str] | None = None,
+    success: bool | None = False,
+    **body: Any,
+) -> Response:
+    """Answer with a body of which what is None is left out."""
+    said = {} if success is None else {"success": success}
+    said |= {name: value for name, value in body.items() if value is not None}
+    return Response(
+        msgspec.json.encode(said), status, headers=headers, media_type="application/json"
+    )
+
+
+def refused(error: TraplineError) -> Response:
+    """Answer what one of our errors means to a client of Firecrawl."""
+    if isinstance(error, Refusal):
+        return answer(error.status, error=error.message, code=error.code, details=error.details)
+    code = "BAD_REQUEST" if isinstance(error, InvalidInput) else None
+    headers: dict[str, str] = {}
+    if isinstance(error, LimitReached) and error.retry_after is not None:
+        headers["Retry-After"] = str(max(1, round(error.retry_after)))
+    elif isinstance(error, Unavailable):
+        headers["Retry-After"] = "5"
+    return answer(error.http_status, headers=headers, error=error.message, code=code)
+
+
+def invalid(error: RequestValidationError) -> Response:
+    """Answer what is wrong with a request: in one sentence, and in all details."""
+    issues = error.errors()
+    if any(issue["type"] == "json_invalid" for issue in issues):
+        return answer(400, error="Bad request, malformed JSON", code="BAD_REQUEST_INVALID_JSON")
+    details = [_issue(issue) for issue in issues]
+    custom = [issue["msg"] for issue in issues if issue["type"] == CUSTOM]
+    return answer(
+        400, error=custom[0] if custom else "Bad Request", code="BAD_REQUEST", details=details
+    )
+
+
+def _issue(issue: dict[str, Any]) -> dict[str, Any]:
+    where = [part for part in issue["loc"][1:] if not str(part).startswith("function-")]
+    code = "unrecognized_keys" if issue["type"] == "extra_forbidden" else issue["type"]
+    return {"code": code, "path": where, "message": issue["msg"]}
+
+
+def _bounded(request: Request, most: int) -> Request:
+    """Read no more of a body than that, whatever its header announces."""
+    receive, read = request.receive, 0
+
+    async def counted() -> Message:
+        nonlocal read
+        message = await receive()
+        read += len(message.get("body", b""))
+        if read > most:
+            raise TooLarge(f"The body is larger than {most:,} bytes.")
+        return message
+
+    return Request(request.scope, counted)

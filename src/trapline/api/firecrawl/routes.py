@@ -1,0 +1,33 @@
+"""All routes of Firecrawl's, in the order in which they are matched."""
+
+from typing import Final
+
+from trapline.api.firecrawl import (
+    account,
+    batch,
+    cloud,
+    crawl,
+    extract,
+    health,
+    mapping,
+    parse,
+    scrape,
+    search,
+    sockets,
+    v1,
+)
+
+ROUTERS: Final = (
+    health.router,
+    cloud.router,
+    scrape.router,
+    crawl.router,
+    batch.router,
+    mapping.router,
+    search.router,
+    extract.router,
+    parse.router,
+    account.router,
+    v1.router,
+    sockets.router,
+)

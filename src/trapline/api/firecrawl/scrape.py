@@ -1,0 +1,142 @@
+"""POST /v2/scrape: one page, at once; and what it came to, by its id."""
+
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Response
+from pydantic import Field
+
+from trapline.api.access import Reader, Tenant, Writer
+from trapline.api.engine import CurrentEngine, Engine
+from trapline.api.firecrawl import crawl, documents, statuses
+from trapline.api.firecrawl.answers import DocumentAnswer, responses
+from trapline.api.firecrawl.documents import Facts, document
+from trapline.api.firecrawl.fields import Address
+from trapline.api.firecrawl.formats import ChangeTracking
+from trapline.api.firecrawl.identity import JobReference
+from trapline.api.firecrawl.refusals import FirecrawlRoute, Refusal, answer
+from trapline.api.firecrawl.scrape_options import ScrapeOptionsBody
+from trapline.db.tenancy import Principal
+from trapline.errors import ExitCode, NotFound, TookTooLong
+from trapline.pipeline import usage
+from trapline.pipeline.asking import Asker
+from trapline.pipeline.options import PageOptions
+from trapline.pipeline.scraping import NotCached, Scraped
+from trapline.queue import jobs
+
+router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"], responses=responses())
+
+
+class ScrapeBody(ScrapeOptionsBody):
+    """POST /v2/scrape."""
+
+    url: Address
+    zero_data_retention: bool = False
+    origin: Annotated[str | None, Field(max_length=500)] = None
+    integration: Annotated[str | None, Field(max_length=500)] = None
+
+    def page_options(self) -> PageOptions:
+        scrape = self.scrape_options(zero_data_retention=self.zero_data_retention)
+        return PageOptions.parse(url=self.url, scrape=msgspec.to_builtins(scrape))
+
+
+@router.post("/v2/scrape", response_model=DocumentAnswer)
+async def scrape(body: ScrapeBody, who: Writer, parts: CurrentEngine) -> Response:
+    """Scrape one page and answer with it."""
+    scraped = await visited(parts, asker(who, body), body)
+    data = await wanted(parts, who, body, scraped)
+    scrape_id = None if scraped.job_id is None else str(scraped.job_id)
+    return answer(200, success=True, data=data, scrape_id=scrape_id)
+
+
+@router.get("/v2/scrape/{job_id}", response_model=DocumentAnswer)
+async def scrape_status(
+    job_id: JobReference, who: Reader, conn: Tenant, parts: CurrentEngine
+) -> Response:
+    """Answer with what a scrape came to, as long as it is kept."""
+    del who
+    job = await jobs.get(conn, job_id)
+    async for result in parts.results.pages(job, most=1):
+        return answer(200, success=True, data=statuses.wire(result, job))
+    raise NotFound("Job not found.")
+
+
+def asker(who: Principal, body: ScrapeBody) -> Asker:
+    """Return who asks, with what is kept of it with the job."""
+    noted = {"formats": sorted(body.names), "version": "v2"}
+    return Asker(who.organisation_id, metadata=crawl.described(who, noted, body.origin))
+
+
+async def visited(parts: Engine, asker: Asker, body: ScrapeBody) -> Scraped:
+    """Visit a page; an end without a document is the contract's error for it."""
+    parts.model.require(body.wishes(), "The format json or question")
+    try:
+        scraped = await parts.scraper.scrape(asker, body.page_options())
+    except TookTooLong as error:
+        queued = error.waited_for == "organisation"
+        code = "CONCURRENCY_QUEUE_TIMEOUT" if queued else "SCRAPE_TIMEOUT"
+        raise Refusal(408, error.message, code) from None
+    except NotCached as error:
+        code = "SCRAPE_LOCKDOWN_CACHE_MISS" if body.lockdown else "SCRAPE_NO_CACHED_DATA"
+        raise Refusal(404, error.message, code) from None
+    if scraped.document is None:
+        outcome = scraped.outcome
+        raise Refusal(
+            200 if scraped.code is ExitCode.DNS_FAILURE else max(outcome.http_status, 400),
+            scraped.error or outcome.sentence,
+            outcome.firecrawl_code or "SCRAPE_SITE_ERROR",
+        )
+    return scraped
+
+
+async def wanted(
+    parts: Engine, who: Principal, body: ScrapeOptionsBody, scraped: Scraped
+) -> dict[str, Any]:
+    """Build the document that a scrape is answered with."""
+    page = scraped.document
+    if page is None:
+        raise NotFound("The scrape has no document.")
+    facts = Facts(
+        url=scraped.final_url,
+        source_url=str(getattr(body, "url", scraped.url)),
+        scrape_id=None if scraped.job_id is None else str(scraped.job_id),
+        status=scraped.status,
+        content_type=scraped.content_type,
+        error=None if scraped.ok else scraped.error,
+        cache=scraped.cache,
+        cached_at=scraped.cached_at,
+        waited_ms=round(scraped.waited * 1000) if scraped.waited_for == "organisation" else None,
+    )
+    out = document(page, body.names, facts, body=scraped.body)
+    if scraped.attributes:
+        out["attributes"] = [msgspec.to_builtins(values) for values in scraped.attributes]
+    await _answered(parts, who, body, scraped, out)
+    return out
+
+
+async def _answered(
+    parts: Engine, who: Principal, body: ScrapeOptionsBody, scraped: Scraped, out: dict[str, Any]
+) -> None:
+    """Add what a language model answers, and what changed since the last scrape."""
+    wishes = body.wishes()
+    if wishes and scraped.document is not None:
+        answers = await parts.model.answer(wishes, scraped.document.markdown)
+        documents.add_answers(out, answers.values, answers.warnings)
+        if answers.usage.total:
+            async with parts.results.database.tenant_tx(who.organisation_id) as conn:
+                tokens = answers.usage.total
+                await usage.add_tokens(conn, who.organisation_id, who.api_key_id, tokens)
+    if body.the(ChangeTracking) is not None:
+        out["changeTracking"] = changed(scraped)
+
+
+def changed(scraped: Scraped) -> dict[str, Any]:
+    """Say what changed since the version before."""
+    said: dict[str, Any] = {
+        "previousScrapeAt": documents.moment(scraped.previous_at),
+        "changeStatus": "new" if scraped.change is None else str(scraped.change),
+        "visibility": "visible",
+    }
+    if scraped.diff is not None:
+        said["diff"] = scraped.diff.as_json()
+    return said

@@ -1,0 +1,171 @@
+"""Watching a crawl or a batch over WebSocket: what is there so far, then each page as it comes."""
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+from fastapi import APIRouter, WebSocket, WebSocketDisconnect
+
+from trapline.api import access
+from trapline.api.engine import Engine, engine
+from trapline.api.firecrawl import crawl, identity, statuses
+from trapline.api.firecrawl.refusals import Refusal
+from trapline.api.firecrawl.statuses import Cursor
+from trapline.db.tenancy import Principal
+from trapline.deliver.happening import Happening
+from trapline.errors import Forbidden, TraplineError, Unauthorised
+from trapline.model import JobId
+from trapline.pipeline import results
+from trapline.pipeline.kinds import BATCH, CRAWL
+from trapline.queue.events import ENDINGS
+from trapline.queue.sql.jobs import JobRow
+
+router = APIRouter(tags=["firecrawl"])
+
+_NORMAL: Final = 1000
+_POLICY: Final = 1008
+_INTERNAL: Final = 1011
+_UNAUTHORISED: Final = 3000
+_FORBIDDEN: Final = 3003
+_LONGEST_REASON: Final = 120
+_REMEMBERED: Final = 2000
+
+
+@router.websocket("/v2/crawl/{job_id}")
+@router.websocket("/v1/crawl/{job_id}")
+async def watch_crawl(socket: WebSocket, job_id: str) -> None:
+    """Send what a crawl has found so far, then each page as it is found."""
+    await _watch(socket, job_id, CRAWL)
+
+
+@router.websocket("/v2/batch/scrape/{job_id}")
+@router.websocket("/v1/batch/scrape/{job_id}")
+async def watch_batch(socket: WebSocket, job_id: str) -> None:
+    """Send what a batch has found so far, then each page as it is found."""
+    await _watch(socket, job_id, BATCH)
+
+
+async def _watch(socket: WebSocket, reference: str, kind: str) -> None:
+    # The browser's way to send a key is the subprotocol, which must be named in the answer.
+    offered = socket.headers.get("sec-websocket-protocol", "").partition(",")[0].strip()
+    await socket.accept(subprotocol=offered or None)
+    try:
+        who = await access.principal(socket)
+        job_id = identity.parse(reference)
+        await _Watch(socket, engine(socket), who, job_id, kind).run()
+    except WebSocketDisconnect:
+        return
+    except TraplineError as error:
+        await _close(socket, _code(error), error.message)
+
+
+def _code(error: TraplineError) -> int:
+    if isinstance(error, Unauthorised):
+        return _UNAUTHORISED
+    if isinstance(error, Forbidden):
+        return _FORBIDDEN
+    return _POLICY if isinstance(error, Refusal) else _INTERNAL
+
+
+async def _close(socket: WebSocket, code: int, reason: str) -> None:
+    said = {"type": "done"} if code == _NORMAL else {"type": "error", "error": reason}
+    text = msgspec.json.encode(said).decode()
+    await socket.close(code, text if len(text.encode()) <= _LONGEST_REASON else "")
+
+
+@dataclass(slots=True)
+class _Watch:
+    """One watcher of one job."""
+
+    socket: WebSocket
+    parts: Engine
+    who: Principal
+    job_id: JobId
+    kind: str
+
+    async def run(self) -> None:
+        job = await self._job()
+        last = await self._catch_up(job)
+        listening = asyncio.create_task(self._until_closed())
+        telling = asyncio.create_task(self._tell(job, last))
+        done, pending = await asyncio.wait(
+            {listening, telling}, return_when=asyncio.FIRST_COMPLETED
+        )
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+        for task in done:
+            task.result()
+
+    async def _job(self) -> JobRow:
+        async with self.parts.results.database.tenant_tx(self.who.organisation_id) as conn:
+            return await crawl.found(conn, self.job_id, self.kind)
+
+    async def _catch_up(self, job: JobRow) -> int:
+        """Send the status with its first documents; return the event after which the rest comes."""
+        async with self.parts.results.database.tenant_tx(self.who.organisation_id) as conn:
+            counts = await results.counts(conn, self.job_id)
+        url = f"{statuses.base(self.socket)}/v2/{crawl.Path[self.kind]}/{self.job_id}"
+        body, last = await statuses.page(self.parts.results, job, counts, Cursor(), url)
+        await self._send(b'{"type":"catchup","data":%b}' % body)
+        return last
+
+    async def _tell(self, job: JobRow, last: int) -> None:
+        async for found in self.parts.feeds.follow(self.who.organisation_id, self.job_id, last):
+            for happening in found:
+                if happening.type == "page" and happening.data.get("error") is None:
+                    message = await RENDERED.message(self.parts, job, happening)
+                    if message is not None:
+                        await self._send(message)
+            if found and found[-1].type in ENDINGS:
+                await self._end(found[-1].type)
+                return
+
+    async def _end(self, ending: str) -> None:
+        job = await self._job()
+        if ending != "job.cancelled":
+            async with self.parts.results.database.tenant_tx(self.who.organisation_id) as conn:
+                counts = await results.counts(conn, self.job_id)
+            head = msgspec.json.encode(statuses.head(job, counts))
+            await self._send(b'{"type":"done","data":%b}' % head)
+        await _close(self.socket, _NORMAL, "done")
+
+    async def _send(self, message: bytes) -> None:
+        await self.socket.send_text(message.decode())
+
+    async def _until_closed(self) -> None:
+        """Notice when the client goes; what it says is not listened to."""
+        while (await self.socket.receive())["type"] != "websocket.disconnect":
+            continue
+
+
+@dataclass(slots=True)
+class Rendered:
+    """Messages that were lately made: a thousand watchers of a job share the work of one."""
+
+    _made: OrderedDict[tuple[JobId, int], asyncio.Task[bytes | None]] = field(
+        default_factory=OrderedDict
+    )
+
+    async def message(self, parts: Engine, job: JobRow, happening: Happening) -> bytes | None:
+        key = (job.id, happening.number)
+        making = self._made.get(key)
+        if making is None or (making.done() and making.exception() is not None):
+            making = self._made[key] = asyncio.create_task(_message(parts, job, happening.number))
+            if len(self._made) > _REMEMBERED:
+                self._made.popitem(last=False)
+        # A watcher that leaves must not take the message from the others.
+        return await asyncio.shield(making)
+
+
+RENDERED: Final = Rendered()
+
+
+async def _message(parts: Engine, job: JobRow, number: int) -> bytes | None:
+    async with parts.results.database.tenant_tx(job.organisation_id) as conn:
+        result = await parts.results.page(conn, job, number)
+    if result is None:
+        return None
+    return b'{"type":"document","data":%b}' % statuses.encode(result, job)

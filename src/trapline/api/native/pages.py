@@ -1,0 +1,311 @@
+"""`/api/pages`: pages, their versions, how they were at a time and what differs between two."""
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Path, Query
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+
+from trapline.api import paging
+from trapline.api.access import Reader, Tenant
+from trapline.api.paging import Cursor, Most, Number, Page
+from trapline.errors import InvalidInput, NotFound, VisitFailed
+from trapline.frontier.patterns import Patterns
+from trapline.frontier.url import typed_url, url_hash
+from trapline.model import JobId, PageId, SiteId
+from trapline.pipeline import comparing
+from trapline.pipeline.sql import pages as queries
+from trapline.pipeline.sql.pages import PageRow, VersionRow
+from trapline.queue import jobs
+from trapline.store.sql import sites as site_queries
+
+router = APIRouter(prefix="/api/pages", tags=["pages"])
+
+Hex = Annotated[
+    str,
+    BeforeValidator(lambda value: value.hex() if isinstance(value, bytes) else value),
+    Field(description="SHA-256, in hexadecimal."),
+]
+VersionNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
+
+
+class SitePage(BaseModel):
+    """A URL's place in a site, with what its latest version is."""
+
+    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
+
+    id: Annotated[UUID, Field(validation_alias="page_id")]
+    site_id: UUID
+    url: str
+    url_hash: Hex
+    content_hash: Hex | None
+    title: str | None
+    status: int | None
+    language: str | None
+    page_type: str | None
+    version: Annotated[int, Field(validation_alias="version_number")]
+    first_seen_at: datetime
+    last_seen_at: datetime
+    changed_at: datetime | None
+    gone_at: datetime | None
+    is_duplicate: bool
+    duplicate_of: UUID | None
+    similarity: Annotated[
+        int | None, Field(description="To the content that stands for its group, 0 to 100.")
+    ]
+    by_hand: Annotated[bool, Field(description="Someone decided whose duplicate it is.")]
+
+    @classmethod
+    def of(cls, row: PageRow) -> "SitePage":
+        fields = {name: getattr(row, name) for name in row.__struct_fields__}
+        return cls.model_validate(fields | {"is_duplicate": row.duplicate_of is not None})
+
+
+class SeenPage(BaseModel):
+    """A page as one job saw it."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    page_id: UUID
+    site_id: UUID
+    url: str
+    change: Annotated[str | None, Field(examples=["changed"])]
+    version: Annotated[int, Field(validation_alias="number")]
+    title: str | None
+    status: int | None
+    content_hash: Hex
+    finished_at: datetime
+
+
+class PageVersion(BaseModel):
+    """A version without its content."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    number: int
+    fetched_at: datetime
+    job_id: UUID | None
+    visit_id: int
+    content_hash: Hex
+    extractor_version: int
+    status: int | None
+    title: str | None
+    language: str | None
+    page_type: str | None
+
+
+class VersionInList(PageVersion):
+    """A version of a list, with its length."""
+
+    characters: int
+
+
+class WholeVersion(PageVersion):
+    """A version with its content."""
+
+    text: str
+    markdown: str
+    metadata: dict[str, Any]
+    links: list[Any]
+    warning: str | None
+
+
+class Difference(BaseModel):
+    """What differs between two versions of a page, side by side and as a diff."""
+
+    old: WholeVersion
+    new: WholeVersion
+    changed: bool
+    text: Annotated[str, Field(description="A unified diff of the markdown.")]
+    files: list[dict[str, Any]]
+    added_lines: int
+    removed_lines: int
+    added_words: int
+    removed_words: int
+    summary: Annotated[str, Field(examples=["2 lines added, 1 removed."])]
+
+
+class PageDocument(BaseModel):
+    """The bytes that a version was made from."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    number: int
+    fetched_at: datetime
+    sha256: Hex
+    size: int
+    place: str
+    media_type: str | None
+
+
+@router.get("")
+async def list_pages(
+    conn: Tenant,
+    who: Reader,
+    site_id: Annotated[UUID | None, Query()] = None,
+    url: Annotated[str | None, Query(max_length=16_000)] = None,
+    seen_since: Annotated[AwareDatetime | None, Query()] = None,
+    seen_until: Annotated[AwareDatetime | None, Query()] = None,
+    gone: Annotated[bool | None, Query()] = None,
+    duplicate: Annotated[bool | None, Query()] = None,
+    cursor: Cursor = None,
+    most: Most = 100,
+) -> Page[SitePage]:
+    """List pages by site, URL and time, in the order in which they were first seen."""
+    rows = await queries.list_pages(
+        conn,
+        organisation_id=who.organisation_id,
+        site_id=None if site_id is None else SiteId(site_id),
+        url_hash=None if url is None else _hash_of(url),
+        seen_since=seen_since,
+        seen_until=seen_until,
+        gone=gone,
+        duplicate=duplicate,
+        after=paging.decode(cursor, UUID) or UUID(int=0),
+        most=most + 1,
+    )
+    following = paging.cut(rows, most, lambda row: row.page_id)
+    return Page(items=[SitePage.of(row) for row in rows[:most]], next=following)
+
+
+@router.get("/of-job/{job_id}")
+async def list_pages_of_job(
+    conn: Tenant, who: Reader, job_id: UUID, cursor: Cursor = None, most: Most = 100
+) -> Page[SeenPage]:
+    """List the pages that a job saw, with what it found of each."""
+    del who
+    await jobs.get(conn, JobId(job_id))
+    rows = await queries.pages_of_job(
+        conn,
+        job_id=JobId(job_id),
+        after=paging.decode(cursor, Number) or 0,
+        most=most + 1,
+    )
+    following = paging.cut(rows, most, lambda row: row.task_id)
+    return Page(items=[SeenPage.model_validate(row) for row in rows[:most]], next=following)
+
+
+@router.get("/{page_id}")
+async def get_page(conn: Tenant, who: Reader, page_id: UUID) -> SitePage:
+    """Show a page."""
+    del who
+    return SitePage.of(await _page(conn, page_id))
+
+
+@router.get("/{page_id}/versions")
+async def list_versions(
+    conn: Tenant, who: Reader, page_id: UUID, cursor: Cursor = None, most: Most = 50
+) -> Page[VersionInList]:
+    """List a page's versions, newest first."""
+    del who
+    page = await _page(conn, page_id)
+    rows = await queries.list_versions(
+        conn,
+        page_id=page.page_id,
+        before=min(paging.decode(cursor, Number) or _LAST, _LAST),
+        most=most + 1,
+    )
+    following = paging.cut(rows, most, lambda row: row.number)
+    return Page(items=[VersionInList.model_validate(row) for row in rows[:most]], next=following)
+
+
+@router.get("/{page_id}/versions/{number}")
+async def get_version(
+    conn: Tenant, who: Reader, page_id: UUID, number: VersionNumber
+) -> WholeVersion:
+    """Show a version with its content."""
+    del who
+    page = await _page(conn, page_id)
+    return WholeVersion.model_validate(await _version(conn, page, number))
+
+
+@router.get("/{page_id}/at")
+async def get_page_at(
+    conn: Tenant, who: Reader, page_id: UUID, time: Annotated[AwareDatetime, Query()]
+) -> WholeVersion:
+    """Show a page as it was at a time."""
+    del who
+    page = await _page(conn, page_id)
+    row = await queries.version_at(conn, page_id=page.page_id, at=time)
+    if row is None:
+        raise NotFound(f"The page was first seen later, at {page.first_seen_at.isoformat()}.")
+    return WholeVersion.model_validate(row)
+
+
+@router.get("/{page_id}/diff")
+async def compare_versions(
+    conn: Tenant,
+    who: Reader,
+    page_id: UUID,
+    old: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
+    new: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
+) -> Difference:
+    """Show two versions side by side; without numbers, the latest and the one before.
+
+    Lines that the site calls noise are left out of the difference.
+    """
+    del who
+    page = await _page(conn, page_id)
+    later = page.version_number if new is None else new
+    earlier = max(1, later - 1) if old is None else old
+    before, after = await _version(conn, page, earlier), await _version(conn, page, later)
+    return difference(before, after, await noise_of(conn, page.site_id))
+
+
+@router.get("/{page_id}/documents")
+async def list_documents(
+    conn: Tenant, who: Reader, page_id: UUID, most: Most = 50
+) -> list[PageDocument]:
+    """List the files that a page's versions were made from, newest first."""
+    del who
+    page = await _page(conn, page_id)
+    rows = await queries.documents_of(conn, page_id=page.page_id, most=most)
+    return [PageDocument.model_validate(row) for row in rows]
+
+
+_LAST = 2**31 - 1
+
+
+def difference(before: VersionRow, after: VersionRow, noise: Patterns) -> Difference:
+    """Compare two versions as they are shown."""
+    found = comparing.difference(before.markdown, after.markdown, noise)
+    return Difference(
+        old=WholeVersion.model_validate(before),
+        new=WholeVersion.model_validate(after),
+        changed=found.changed,
+        text=found.text,
+        files=found.files,
+        added_lines=found.added_lines,
+        removed_lines=found.removed_lines,
+        added_words=found.added_words,
+        removed_words=found.removed_words,
+        summary=comparing.summary(comparing.extent(found)),
+    )
+
+
+async def noise_of(conn: Tenant, site_id: SiteId | None) -> Patterns:
+    """Return the lines that a site wants left out of its differences."""
+    site = None if site_id is None else await site_queries.get_site(conn, site_id=site_id)
+    return Patterns(tuple(site.config.get("ignore_patterns", ())) if site is not None else ())
+
+
+async def _page(conn: Tenant, page_id: UUID) -> PageRow:
+    row = await queries.get_page(conn, page_id=PageId(page_id))
+    if row is None:
+        raise NotFound(f"There is no page {page_id}.")
+    return row
+
+
+async def _version(conn: Tenant, page: PageRow, number: int) -> VersionRow:
+    row = await queries.get_version(conn, page_id=page.page_id, number=number)
+    if row is None:
+        raise NotFound(f"The page has no version {number}, or not any more.")
+    return row
+
+
+def _hash_of(url: str) -> bytes:
+    try:
+        return url_hash(typed_url(url))
+    except VisitFailed as error:
+        raise InvalidInput(error.message) from None

@@ -1,0 +1,121 @@
+"""`trapline duplicates`: pages that are alike."""
+
+import click
+
+from trapline.cli import terminal
+from trapline.db import tenancy
+from trapline.db.pool import Database
+from trapline.model import PageId
+from trapline.pipeline import followups
+from trapline.pipeline.sql import duplicates as queries
+from trapline.store import duplicates, sites
+
+
+@click.group()
+def command() -> None:
+    """Duplicates: list, show, decide, undecide, find.
+
+    \b
+    Example: trapline duplicates list docs
+    """
+
+
+@command.command("list")
+@click.argument("site")
+@click.option(
+    "--limit", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Most."
+)
+@terminal.organisation_option
+@terminal.json_option
+@terminal.with_database
+async def list_(database: Database, site: str, limit: int, org: str, as_json: bool) -> None:
+    """List the groups of a site that have more than one page.
+
+    \b
+    Example: trapline duplicates list docs
+    """
+    async with database.system_tx() as conn:
+        organisation = await tenancy.find_organisation(conn, org)
+        found = await sites.find(conn, organisation.id, site)
+        rows = await queries.list_groups(conn, site_id=found.id, after=0, most=limit)
+    lines = [
+        {
+            "group": row.group_id,
+            "pages": row.pages,
+            "original": row.original_url,
+            "seen": row.occurrence_count,
+            "first_seen_at": row.first_seen_at,
+            "last_seen_at": row.last_seen_at,
+        }
+        for row in rows
+    ]
+    terminal.show(lines, as_json=as_json, empty="No duplicates.")
+
+
+@command.command("show")
+@click.argument("site")
+@click.argument("group", type=click.IntRange(1, 2**63 - 1))
+@terminal.organisation_option
+@terminal.json_option
+@terminal.with_database
+async def show(database: Database, site: str, group: int, org: str, as_json: bool) -> None:
+    """List the pages of a group, the original first.
+
+    \b
+    Example: trapline duplicates show docs 17
+    """
+    async with database.system_tx() as conn:
+        organisation = await tenancy.find_organisation(conn, org)
+        found = await sites.find(conn, organisation.id, site)
+        rows = await queries.members_of(conn, site_id=found.id, group_id=group, most=10_000)
+    lines = [
+        {
+            "page": row.page_id,
+            "url": row.url,
+            "similarity": row.similarity,
+            "by_hand": row.by_hand,
+            "last_seen_at": row.last_seen_at,
+        }
+        for row in rows
+    ]
+    terminal.show(lines, as_json=as_json, empty="There is no such group.")
+
+
+@command.command("decide")
+@click.argument("page", type=click.UUID)
+@click.option("--of", "original", type=click.UUID, help="The page that it is a duplicate of.")
+@terminal.with_database
+async def decide(database: Database, page: PageId, original: PageId | None) -> None:
+    """Say by hand whose duplicate a page is; without --of, nobody's.
+
+    \b
+    Example: trapline duplicates decide 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10
+    """
+    async with database.system_tx() as conn:
+        await duplicates.decide(conn, page, original)
+    click.echo("Decided.")
+
+
+@command.command("undecide")
+@click.argument("page", type=click.UUID)
+@terminal.with_database
+async def undecide(database: Database, page: PageId) -> None:
+    """Forget what was decided by hand.
+
+    \b
+    Example: trapline duplicates undecide 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10
+    """
+    async with database.system_tx() as conn:
+        await duplicates.undecide(conn, page)
+    click.echo("What was found holds again.")
+
+
+@command.command("find")
+@terminal.with_database
+async def find(database: Database) -> None:
+    """Look for duplicates now; otherwise maintenance does it every few seconds.
+
+    \b
+    Example: trapline duplicates find
+    """
+    click.echo(f"Looked at {await followups.fold_sightings(database)} pages.")

@@ -1,0 +1,68 @@
+"""What a page is called on itself: its headline, or its title without the name of the site."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+import turbohtml
+
+from trapline.extract.byline import squeezed
+
+_WORD = re.compile(r"\w+")
+# Marks between the parts of a title; a dash or a colon counts with space on both sides.
+_JOINT = re.compile("\\s+(?:[-\u2013\u2014\u00b7\u2022\u203a~:/]|::)\\s+|\\s*[|\u00bb\u00ab]\\s*")
+_PERMALINK = re.compile(r"\s*[¶#]$")
+_MAX_HEADINGS = 8
+_MAX_LENGTH = 300
+_RELATED = 0.5
+
+
+def read_headline(
+    tree: turbohtml.Document, title: str | None, folded: Mapping[str, str]
+) -> str | None:
+    """The heading that the title speaks of; without one, the title itself, cut to its subject."""
+    shared = folded.get("og:title") or folded.get("twitter:title")
+    titles = [squeezed(text) for text in (shared, title) if text]
+    site = _words(folded.get("og:site_name", ""))
+    headings = [
+        _PERMALINK.sub("", squeezed(heading.text[: 2 * _MAX_LENGTH]))[:_MAX_LENGTH]
+        for heading in tree.find_all("h1")[:_MAX_HEADINGS]
+    ]
+    if not titles:
+        return next(filter(None, headings), None)
+    names = _site_names(titles, site)
+    own = [heading for heading in headings if _words(heading) not in ((), *names)]
+    return _spoken_of(own, titles) or _subject(titles[0], site)
+
+
+def _spoken_of(headings: Iterable[str], titles: list[str]) -> str | None:
+    """The heading that shares most words with the titles, if it shares half of its own."""
+    known, first = set(_words(" ".join(titles))), set(_words(titles[0]))
+    best, highest = None, 0.0
+    for heading in headings:
+        words = set(_words(heading))
+        share = len(words & known) / len(words)
+        score = share + len(words & first) / max(len(first), 1) / 2
+        if share >= _RELATED and score > highest:
+            best, highest = heading, score
+    return best
+
+
+def _site_names(titles: list[str], site: tuple[str, ...]) -> set[tuple[str, ...]]:
+    """What headings say that only name the site: its declared name, the last part of a title."""
+    subjects = {_words(titles[0]), *(_words(_parts(title)[0]) for title in titles)}
+    ends = {_words(parts[-1]) for title in titles if len(parts := _parts(title)) > 1}
+    return ({site} | ends) - subjects
+
+
+def _subject(title: str, site: tuple[str, ...]) -> str:
+    """The first part of a title that is not the site's name; one word alone is seldom it."""
+    parts = [part for part in _parts(title) if _words(part) != site] or [title]
+    return parts[0] if len(_words(parts[0])) > 1 else max(parts, key=len)
+
+
+def _parts(title: str) -> list[str]:
+    return [part for part in _JOINT.split(title) if part] or [title]
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(text.lower()))

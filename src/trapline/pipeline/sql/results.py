@@ -1,0 +1,124 @@
+"""Typed functions of results.sql, made by `make sql`: edit that file instead."""
+
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import Struct
+
+from trapline.db.connection import Connection
+from trapline.model import JobId, TaskId
+
+
+class CountPagesRow(Struct, frozen=True, gc=False):
+    completed: int
+    remaining: int
+    failed: int
+
+
+class PagesDoneRow(Struct, frozen=True, gc=False):
+    number: int
+    task_id: TaskId
+    source_url: str
+    url: str
+    status: int | None
+    version_id: int | None
+    answers: Any
+    warnings: Any
+    change: str | None
+    created_at: datetime
+
+
+class PageFailuresRow(Struct, frozen=True, gc=False):
+    task_id: TaskId
+    url: str
+    code: int | None
+    error: str
+    failed_at: datetime
+
+
+_COUNT_PAGES: Final = """
+-- name: CountPages
+SELECT
+    j.completed - u.completed AS "completed!",
+    j.remaining - u.remaining AS "remaining!",
+    j.failed - u.failed AS "failed!"
+FROM queue.job j
+CROSS JOIN LATERAL (
+    SELECT
+        count(*) FILTER (WHERE d.status = 0) AS completed,
+        count(*) FILTER (WHERE d.status = 1) AS failed,
+        count(*) FILTER (WHERE d.status IS NULL AND j.status NOT IN ('completed', 'failed', 'cancelled'))
+            AS remaining
+    FROM queue.task t LEFT JOIN queue.done d ON d.task_id = t.id
+    WHERE t.job_id = j.id AND NOT t.counted
+) u
+WHERE j.id = $1
+"""
+
+
+async def count_pages(conn: Connection, *, job_id: JobId) -> CountPagesRow | None:
+    """How many pages of a job are done and to come: its counters, less the few tasks that are no pages."""
+    row = await conn.fetchrow(_COUNT_PAGES, job_id)
+    return None if row is None else CountPagesRow(*row)
+
+
+_PAGES_DONE: Final = """
+-- name: PagesDone
+SELECT
+    e.number,
+    e.task_id AS "task_id!",
+    (t.payload ->> 'url')::text AS "source_url!",
+    coalesce(e.data ->> 'url', t.payload ->> 'url')::text AS "url!",
+    (e.data ->> 'status')::integer AS "status?",
+    (e.data ->> 'version_id')::bigint AS "version_id?",
+    (e.data -> 'answers')::jsonb AS "answers?",
+    (e.data -> 'warnings')::jsonb AS "warnings?",
+    (e.data ->> 'change')::text AS "change?",
+    e.created_at
+FROM queue.event e JOIN queue.task t ON t.id = e.task_id
+WHERE e.job_id = $1 AND e.number > $2::bigint
+    AND e.type = 'page' AND e.data ->> 'error' IS NULL
+ORDER BY e.number
+OFFSET $3::bigint LIMIT $4::integer
+"""
+
+
+async def pages_done(
+    conn: Connection, *, job_id: JobId, after: int, skip: int, most: int
+) -> list[PagesDoneRow]:
+    """The pages that a job has, in the order in which they were finished, after an event."""
+    return [PagesDoneRow(*row) for row in await conn.fetch(_PAGES_DONE, job_id, after, skip, most)]
+
+
+_PAGE_FAILURES: Final = """
+-- name: PageFailures
+SELECT
+    d.task_id,
+    (t.payload ->> 'url')::text AS "url!",
+    d.code AS "code?",
+    d.error::text AS "error!",
+    d.failed_at
+FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
+WHERE d.job_id = $1 AND t.counted
+ORDER BY d.task_id LIMIT $2::integer
+"""
+
+
+async def page_failures(conn: Connection, *, job_id: JobId, most: int) -> list[PageFailuresRow]:
+    """The pages that a job could not have, oldest first."""
+    return [PageFailuresRow(*row) for row in await conn.fetch(_PAGE_FAILURES, job_id, most)]
+
+
+_PAGES_SKIPPED: Final = """
+-- name: PagesSkipped
+SELECT (t.payload ->> 'url')::text AS "url!"
+FROM queue.event e JOIN queue.task t ON t.id = e.task_id
+WHERE e.job_id = $1 AND e.type = 'page'
+    AND (e.data ->> 'exit_code')::integer = $2::integer
+ORDER BY e.number LIMIT $3::integer
+"""
+
+
+async def pages_skipped(conn: Connection, *, job_id: JobId, code: int, most: int) -> list[str]:
+    """The URLs of a job that were not visited for one reason."""
+    return [row[0] for row in await conn.fetch(_PAGES_SKIPPED, job_id, code, most)]

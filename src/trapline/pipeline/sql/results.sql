@@ -1,0 +1,56 @@
+-- name: CountPages :one
+-- How many pages of a job are done and to come: its counters, less the few tasks that are no pages.
+SELECT
+    j.completed - u.completed AS "completed!",
+    j.remaining - u.remaining AS "remaining!",
+    j.failed - u.failed AS "failed!"
+FROM queue.job j
+CROSS JOIN LATERAL (
+    SELECT
+        count(*) FILTER (WHERE d.status = 0) AS completed,
+        count(*) FILTER (WHERE d.status = 1) AS failed,
+        count(*) FILTER (WHERE d.status IS NULL AND j.status NOT IN ('completed', 'failed', 'cancelled'))
+            AS remaining
+    FROM queue.task t LEFT JOIN queue.done d ON d.task_id = t.id
+    WHERE t.job_id = j.id AND NOT t.counted
+) u
+WHERE j.id = sqlc.arg(job_id);
+
+-- name: PagesDone :many
+-- The pages that a job has, in the order in which they were finished, after an event.
+SELECT
+    e.number,
+    e.task_id AS "task_id!",
+    (t.payload ->> 'url')::text AS "source_url!",
+    coalesce(e.data ->> 'url', t.payload ->> 'url')::text AS "url!",
+    (e.data ->> 'status')::integer AS "status?",
+    (e.data ->> 'version_id')::bigint AS "version_id?",
+    (e.data -> 'answers')::jsonb AS "answers?",
+    (e.data -> 'warnings')::jsonb AS "warnings?",
+    (e.data ->> 'change')::text AS "change?",
+    e.created_at
+FROM queue.event e JOIN queue.task t ON t.id = e.task_id
+WHERE e.job_id = sqlc.arg(job_id) AND e.number > sqlc.arg(after)::bigint
+    AND e.type = 'page' AND e.data ->> 'error' IS NULL
+ORDER BY e.number
+OFFSET sqlc.arg(skip)::bigint LIMIT sqlc.arg(most)::integer;
+
+-- name: PageFailures :many
+-- The pages that a job could not have, oldest first.
+SELECT
+    d.task_id,
+    (t.payload ->> 'url')::text AS "url!",
+    d.code AS "code?",
+    d.error::text AS "error!",
+    d.failed_at
+FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
+WHERE d.job_id = sqlc.arg(job_id) AND t.counted
+ORDER BY d.task_id LIMIT sqlc.arg(most)::integer;
+
+-- name: PagesSkipped :many
+-- The URLs of a job that were not visited for one reason.
+SELECT (t.payload ->> 'url')::text AS "url!"
+FROM queue.event e JOIN queue.task t ON t.id = e.task_id
+WHERE e.job_id = sqlc.arg(job_id) AND e.type = 'page'
+    AND (e.data ->> 'exit_code')::integer = sqlc.arg(code)::integer
+ORDER BY e.number LIMIT sqlc.arg(most)::integer;

@@ -1,0 +1,93 @@
+"""Change tracking as scrapes ask for it: compared with the last scrape of the URL under a tag."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from trapline.db.connection import Connection
+from trapline.extract.diff import Diff, diff
+from trapline.frontier.url import url_hash
+from trapline.model import OrganisationId
+from trapline.pipeline.sql import changes as queries
+from trapline.store.identity import content_hash
+from trapline.store.sql import snapshots
+from trapline.store.sql.snapshots import LastSnapshotRow
+
+GIT_DIFF: Final = "git-diff"
+JSON: Final = "json"
+_GONE: Final = frozenset({404, 410})
+_LONGEST_TAG: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """What became of a page since its last scrape."""
+
+    previous_scrape_at: datetime | None
+    change_status: Literal["new", "same", "changed", "removed"]
+    visibility: Literal["visible", "hidden"]
+    diff: Diff | None = None
+    previous_json: Any = None
+
+    def as_json(self) -> dict[str, object]:
+        """Return it under Firecrawl's names."""
+        answer: dict[str, object] = {
+            "previousScrapeAt": self.previous_scrape_at and self.previous_scrape_at.isoformat(),
+            "changeStatus": self.change_status,
+            "visibility": self.visibility,
+        }
+        return answer if self.diff is None else answer | {"diff": self.diff.as_json()}
+
+
+async def track(  # noqa: PLR0913 (what was found, whose, when, and what to compare)
+    conn: Connection,
+    organisation_id: OrganisationId,
+    url: str,
+    markdown: str,
+    *,
+    scraped_at: datetime,
+    tag: str | None = None,
+    modes: Collection[str] = (),
+    status: int | None = None,
+    extracted: Any = None,
+    remember: bool = True,
+) -> Tracked:
+    """Compare a scrape with the last one of its tag, and keep it for the next."""
+    key, label = url_hash(url), (tag or "").replace("\x00", "")[:_LONGEST_TAG]
+    markdown, gone = markdown.replace("\x00", ""), status in _GONE
+    before = await snapshots.last_snapshot(
+        conn, organisation_id=organisation_id, url_hash=key, tag=label
+    )
+    if remember:
+        await snapshots.keep_snapshot(
+            conn,
+            organisation_id=organisation_id,
+            url_hash=key,
+            tag=label,
+            scraped_at=scraped_at,
+            markdown="" if gone else markdown,
+            extracted=extracted,
+            gone=gone,
+        )
+    hidden = await queries.was_unlinked(conn, organisation_id=organisation_id, url_hash=key)
+    change = _status(before, markdown, gone=gone)
+    changed = change == "changed" and before is not None
+    return Tracked(
+        previous_scrape_at=None if before is None else before.scraped_at,
+        change_status=change,
+        visibility="hidden" if hidden else "visible",
+        diff=diff(before.markdown, markdown) if changed and before and GIT_DIFF in modes else None,
+        previous_json=before.extracted if before is not None and JSON in modes else None,
+    )
+
+
+def _status(
+    before: LastSnapshotRow | None, markdown: str, *, gone: bool
+) -> Literal["new", "same", "changed", "removed"]:
+    if gone:
+        return "removed"
+    if before is None or before.gone:
+        return "new"
+    same = content_hash(before.markdown) == content_hash(markdown)
+    return "same" if same or not diff(before.markdown, markdown).changed else "changed"

@@ -1,0 +1,152 @@
+"""Typed functions of logbook.sql, made by `make sql`: edit that file instead."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import Struct
+
+from trapline.db.connection import Connection
+from trapline.model import JobId, OrganisationId, SiteId, TraceId
+
+
+class JobLogRow(Struct, frozen=True, gc=False):
+    id: int
+    organisation_id: OrganisationId
+    job_id: JobId
+    site_id: SiteId | None
+    step: str
+    level: str
+    message: str
+    context: Any
+    trace_id: TraceId | None
+    created_at: datetime
+
+
+class NotedUrlsRow(Struct, frozen=True, gc=False):
+    url: str
+    found_on: str | None
+    message: str
+
+
+class MilestonesRow(Struct, frozen=True, gc=False):
+    number: int
+    type: str
+    data: Any
+    created_at: datetime
+
+
+_WRITE_NOTES: Final = """
+-- name: WriteNotes
+INSERT INTO queue.job_log (organisation_id, job_id, site_id, step, level, message, context, trace_id)
+SELECT n.organisation_id, n.job_id, n.site_id, n.step, n.level, n.message, n.context::jsonb, n.trace_id
+FROM unnest(
+    $1::uuid[],
+    $2::uuid[],
+    $3::uuid[],
+    $4::text[],
+    $5::text[],
+    $6::text[],
+    $7::text[],
+    $8::uuid[]
+) AS n (organisation_id, job_id, site_id, step, level, message, context, trace_id)
+"""
+
+
+async def write_notes(
+    conn: Connection,
+    *,
+    organisation_ids: Sequence[OrganisationId],
+    job_ids: Sequence[JobId],
+    site_ids: Sequence[SiteId | None] | None,
+    steps: Sequence[str],
+    levels: Sequence[str],
+    messages: Sequence[str],
+    contexts: Sequence[str],
+    trace_ids: Sequence[TraceId | None] | None,
+) -> None:
+    """Add lines to the logs of jobs."""
+    await conn.execute(
+        _WRITE_NOTES,
+        organisation_ids,
+        job_ids,
+        site_ids,
+        steps,
+        levels,
+        messages,
+        contexts,
+        trace_ids,
+    )
+
+
+_READ_NOTES: Final = """
+-- name: ReadNotes
+SELECT * FROM queue.job_log
+WHERE job_id = $1
+  AND id > $2::bigint
+  AND level = ANY ($3::text[])
+  AND ($4::text IS NULL OR step = $4)
+ORDER BY id
+LIMIT $5::integer
+"""
+
+
+async def read_notes(
+    conn: Connection,
+    *,
+    job_id: JobId,
+    after: int,
+    levels: Sequence[str],
+    step: str | None,
+    most: int,
+) -> list[JobLogRow]:
+    """Lines of a job's log after a position, in the order in which they were written."""
+    return [
+        JobLogRow(*row) for row in await conn.fetch(_READ_NOTES, job_id, after, levels, step, most)
+    ]
+
+
+_NOTED_URLS: Final = """
+-- name: NotedUrls
+SELECT (context ->> 'url')::text AS "url!", min(context ->> 'found_on')::text AS "found_on?",
+       min(message)::text AS "message!"
+FROM queue.job_log
+WHERE job_id = $1 AND step = $2 AND context ? 'url'
+GROUP BY 1
+ORDER BY min(id)
+LIMIT $3::integer
+"""
+
+
+async def noted_urls(
+    conn: Connection, *, job_id: JobId, step: str, most: int
+) -> list[NotedUrlsRow]:
+    """The URLs that a step of a job noted, each once, in the order of their first line."""
+    return [NotedUrlsRow(*row) for row in await conn.fetch(_NOTED_URLS, job_id, step, most)]
+
+
+_COUNT_NOTED_URLS: Final = """
+-- name: CountNotedUrls
+SELECT count(DISTINCT context ->> 'url') AS "urls!"
+FROM queue.job_log
+WHERE job_id = $1 AND step = $2
+"""
+
+
+async def count_noted_urls(conn: Connection, *, job_id: JobId, step: str) -> int:
+    """How many different URLs a step of a job noted."""
+    value: int = await conn.fetchval(_COUNT_NOTED_URLS, job_id, step)
+    return value
+
+
+_MILESTONES: Final = """
+-- name: Milestones
+SELECT number, type, data, created_at FROM queue.event
+WHERE job_id = $1 AND number > $2::bigint AND type LIKE 'job.%'
+ORDER BY number
+"""
+
+
+async def milestones(conn: Connection, *, job_id: JobId, after: int) -> list[MilestonesRow]:
+    """What happened to a job as a whole, after a number."""
+    return [MilestonesRow(*row) for row in await conn.fetch(_MILESTONES, job_id, after)]

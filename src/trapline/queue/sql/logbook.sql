@@ -1,0 +1,46 @@
+-- name: WriteNotes :exec
+-- Add lines to the logs of jobs.
+INSERT INTO queue.job_log (organisation_id, job_id, site_id, step, level, message, context, trace_id)
+SELECT n.organisation_id, n.job_id, n.site_id, n.step, n.level, n.message, n.context::jsonb, n.trace_id
+FROM unnest(
+    sqlc.arg(organisation_ids)::uuid[],
+    sqlc.arg(job_ids)::uuid[],
+    sqlc.narg(site_ids)::uuid[],
+    sqlc.arg(steps)::text[],
+    sqlc.arg(levels)::text[],
+    sqlc.arg(messages)::text[],
+    sqlc.arg(contexts)::text[],
+    sqlc.narg(trace_ids)::uuid[]
+) AS n (organisation_id, job_id, site_id, step, level, message, context, trace_id);
+
+-- name: ReadNotes :many
+-- Lines of a job's log after a position, in the order in which they were written.
+SELECT * FROM queue.job_log
+WHERE job_id = sqlc.arg(job_id)
+  AND id > sqlc.arg(after)::bigint
+  AND level = ANY (sqlc.arg(levels)::text[])
+  AND (sqlc.narg(step)::text IS NULL OR step = sqlc.narg(step))
+ORDER BY id
+LIMIT sqlc.arg(most)::integer;
+
+-- name: NotedUrls :many
+-- The URLs that a step of a job noted, each once, in the order of their first line.
+SELECT (context ->> 'url')::text AS "url!", min(context ->> 'found_on')::text AS "found_on?",
+       min(message)::text AS "message!"
+FROM queue.job_log
+WHERE job_id = sqlc.arg(job_id) AND step = sqlc.arg(step) AND context ? 'url'
+GROUP BY 1
+ORDER BY min(id)
+LIMIT sqlc.arg(most)::integer;
+
+-- name: CountNotedUrls :one
+-- How many different URLs a step of a job noted.
+SELECT count(DISTINCT context ->> 'url') AS "urls!"
+FROM queue.job_log
+WHERE job_id = sqlc.arg(job_id) AND step = sqlc.arg(step);
+
+-- name: Milestones :many
+-- What happened to a job as a whole, after a number.
+SELECT number, type, data, created_at FROM queue.event
+WHERE job_id = sqlc.arg(job_id) AND number > sqlc.arg(after)::bigint AND type LIKE 'job.%'
+ORDER BY number;

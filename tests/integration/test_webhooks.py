@@ -1,0 +1,335 @@
+"""Webhooks out: every event arrives, in order, at least once, whatever the receiver does."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pydantic import SecretStr
+
+from tests.queueing import ended, kinds_of, numbers, until, working
+from tests.receiver import Receiver, hang, receiving
+from trapline.db.connection import Connection
+from trapline.db.pool import Database
+from trapline.deliver import webhooks
+from trapline.deliver.courier import Courier
+from trapline.deliver.patience import Patience
+from trapline.deliver.sql.webhooks import LeaseEndpointsRow, ListDeliveriesRow, NextDeliveriesRow
+from trapline.deliver.webhooks import Webhook
+from trapline.errors import InvalidInput, NotFound
+from trapline.fetch.posting import Poster
+from trapline.model import JobId, OrganisationId
+from trapline.pipeline import telling
+from trapline.pipeline.telling import Telling
+from trapline.queue import jobs
+from trapline.queue.finishing import Finished, NewEvent
+from trapline.queue.jobs import NewJob
+from trapline.queue.kinds import Kinds
+from trapline.queue.notices import Ears
+from trapline.queue.tasks import Task
+
+HASTY = Patience(
+    first=timedelta(milliseconds=10),
+    longest=timedelta(milliseconds=40),
+    turn=timedelta(seconds=60),
+    aside_every=timedelta(milliseconds=200),
+)
+
+
+async def render(_: Connection, endpoint: LeaseEndpointsRow, delivery: NextDeliveriesRow) -> bytes:
+    body = {
+        "type": delivery.name,
+        "webhookId": str(delivery.id),
+        "number": delivery.number,
+        "metadata": endpoint.metadata,
+        "data": delivery.data,
+    }
+    return json.dumps(body).encode()
+
+
+@asynccontextmanager
+async def courier(
+    database: Database, patience: Patience = HASTY, *, seconds: float = 10.0, **settings: object
+) -> AsyncIterator[Courier]:
+    """Plan and deliver while the block runs."""
+    changed = database.settings.model_copy(update={"allow_local_webhooks": True} | settings)
+    database = replace(database, settings=changed)
+    ears = Ears(database)
+    async with Poster(changed, seconds=seconds) as poster:
+        teller = Telling(database, poster, render, ears)
+        teller.courier.patience = patience
+        running = [asyncio.create_task(teller.run()), asyncio.create_task(ears.run())]
+        try:
+            yield teller.courier
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+
+def pages() -> Kinds:
+    async def handle(task: Task) -> Finished:
+        return Finished(events=[NewEvent("page", {"n": task.payload.n})])
+
+    return kinds_of(handle)
+
+
+async def job_with(
+    database: Database,
+    organisation_id: OrganisationId,
+    url: str,
+    *,
+    count: int = 20,
+    **options: object,
+) -> JobId:
+    job = NewJob("crawl", organisation_id)
+    async with database.tenant_tx(organisation_id) as conn:
+        await webhooks.subscribe(conn, organisation_id, job.id, "crawl", Webhook(url, **options))
+        await jobs.submit(conn, pages(), job, numbers(count), now=datetime.now(UTC))
+    return job.id
+
+
+async def run(database: Database, *job_ids: JobId) -> None:
+    async with working(database, pages()):
+        for job_id in job_ids:
+            await ended(database, job_id)
+
+
+def assert_complete(receiver: Receiver, pages_expected: int = 20) -> None:
+    """Started, every page, completed: in order, and what came twice came with the same id."""
+    bodies = [received.body for received in receiver.got]
+    ids: dict[int, str] = {}
+    for body in bodies:
+        assert ids.setdefault(body["number"], body["webhookId"]) == body["webhookId"]
+    assert len(set(ids.values())) == len(ids)
+    first_seen = list(dict.fromkeys(body["number"] for body in bodies))
+    assert first_seen == list(range(1, pages_expected + 3))
+    names = {body["number"]: body["type"] for body in bodies}
+    assert list(names.values()) == [
+        "crawl.started",
+        *["crawl.page"] * pages_expected,
+        "crawl.completed",
+    ]
+
+
+async def test_every_event_arrives_in_order(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with receiving() as receiver, courier(database):
+        job_id = await job_with(database, organisation_id, receiver.url)
+        await run(database, job_id)
+        await until(lambda: len(receiver.got) == 22)
+    assert_complete(receiver)
+
+
+async def test_a_receiver_that_answers_500_half_the_time_gets_all(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async def half(count: int, _: object) -> int:
+        return 500 if count % 2 else 200
+
+    async with receiving(Receiver(answer=half)) as receiver, courier(database):
+        await run(database, await job_with(database, organisation_id, receiver.url))
+        await until(lambda: len(receiver.got) == 22)
+    assert_complete(receiver)
+    assert receiver.requests == 44
+
+
+async def test_a_receiver_that_hangs_is_tried_again(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async def at_first(count: int, _: object) -> int:
+        return await hang() if count <= 2 else 200
+
+    async with receiving(Receiver(answer=at_first)) as receiver, courier(database, seconds=0.3):
+        await run(database, await job_with(database, organisation_id, receiver.url, count=3))
+        await until(lambda: len(receiver.got) == 5)
+    assert_complete(receiver, 3)
+
+
+async def test_a_receiver_that_was_away_for_a_while_gets_all(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with receiving() as receiver:
+        pass
+    async with courier(database):
+        await run(database, await job_with(database, organisation_id, receiver.url))
+        await asyncio.sleep(0.5)
+        async with receiving(receiver):
+            await until(lambda: len(receiver.got) == 22)
+    assert_complete(receiver)
+
+
+async def test_a_slow_receiver_delays_no_other(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with receiving(Receiver(answer=hang)) as slow, receiving() as quick, courier(database):
+        hanging = [await job_with(database, organisation_id, slow.url, count=1) for _ in range(40)]
+        job_id = await job_with(database, organisation_id, quick.url)
+        await run(database, *hanging, job_id)
+        await until(lambda: len(quick.got) == 22, 8)
+        # Only a few at once, however many jobs tell it.
+        assert 0 < slow.requests <= 8
+    assert_complete(quick)
+
+
+async def test_what_fails_for_its_whole_turn_is_set_aside_and_comes_later(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    patience = replace(HASTY, turn=timedelta(milliseconds=100))
+    mended = asyncio.Event()
+
+    async def refuse_second(_: int, body: dict[str, Any]) -> int:
+        return 500 if body["number"] == 2 and not mended.is_set() else 200
+
+    receiver = Receiver(answer=refuse_second)
+    async with receiving(receiver), courier(database, patience):
+        await run(database, await job_with(database, organisation_id, receiver.url, count=3))
+        await until(lambda: "crawl.completed" in receiver.names)
+        assert [r.body["number"] for r in receiver.got] == [1, 3, 4, 5]
+        mended.set()
+        await until(lambda: len(receiver.got) == 5)
+    assert receiver.got[-1].body["number"] == 2
+
+
+async def test_what_failed_for_a_day_is_a_dead_letter_and_can_be_replayed(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async def never(*_: object) -> int:
+        return 503
+
+    patience = replace(HASTY, give_up=timedelta(milliseconds=100))
+    receiver = Receiver(answer=never)
+    async with receiving(receiver), courier(database, patience):
+        job_id = await job_with(database, organisation_id, receiver.url, count=1)
+        await run(database, job_id)
+        rows = await _all(database, organisation_id, lambda states: states == {"dead"})
+        assert [row.error for row in rows] == ["The receiver answered 503."] * 3
+        ids = {str(row.id) for row in rows}
+        receiver.answer = None
+        async with database.tenant_tx(organisation_id) as conn:
+            assert await webhooks.replay(conn, organisation_id, job_id=job_id) == 3
+        await until(lambda: len(receiver.got) == 3)
+    assert {r.body["webhookId"] for r in receiver.got} == ids
+
+
+async def test_a_cancelled_job_is_told_of_once(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with receiving() as receiver, courier(database):
+        job_id = await job_with(database, organisation_id, receiver.url, count=500)
+        async with database.tenant_tx(organisation_id) as conn:
+            await jobs.cancel(conn, job_id)
+        async with working(database, pages()):
+            await until(lambda: bool(receiver.got))
+            await asyncio.sleep(0.5)
+    assert receiver.names == ["crawl.cancelled"]
+
+
+async def test_a_private_receiver_is_refused_unless_opened(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with receiving() as receiver, courier(database, allow_local_webhooks=False):
+        await run(database, await job_with(database, organisation_id, receiver.url, count=1))
+        rows = await _all(database, organisation_id, lambda states: states == {"dead"})
+    assert receiver.requests == 0
+    assert "TRAPLINE_ALLOW_LOCAL_WEBHOOKS" in (rows[0].error or "")
+
+
+async def test_the_signature_covers_the_body_and_headers_and_metadata_are_sent(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with receiving() as receiver, courier(database, webhook_secret=SecretStr("s3cret")):
+        await run(
+            database,
+            await job_with(
+                database,
+                organisation_id,
+                receiver.url,
+                count=1,
+                headers={"X-Mine": "yes", "Content-Length": "1"},
+                metadata={"order": "7"},
+            ),
+        )
+        await until(lambda: len(receiver.got) == 3)
+    for received in receiver.got:
+        expected = hmac.new(b"s3cret", received.raw, hashlib.sha256).hexdigest()
+        assert received.headers["X-Firecrawl-Signature"] == f"sha256={expected}"
+        assert received.headers["X-Mine"] == "yes"
+        assert received.headers["Content-Type"] == "application/json"
+        assert received.body["metadata"] == {"order": "7"}
+
+
+async def test_only_wanted_events_are_sent(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with receiving() as receiver, courier(database):
+        await run(
+            database,
+            await job_with(database, organisation_id, receiver.url, events=["completed"]),
+        )
+        await until(lambda: bool(receiver.got))
+        await asyncio.sleep(0.2)
+    assert receiver.names == ["crawl.completed"]
+
+
+async def test_another_process_takes_over_what_was_leased(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    """A process that died holds its receivers until the lease runs out, and sends no more."""
+    async with receiving(Receiver(answer=hang)) as receiver:
+        job_id = await job_with(database, organisation_id, receiver.url, count=3)
+        await run(database, job_id)
+        async with courier(database):
+            await until(lambda: receiver.requests == 1)
+        async with database.system_tx() as conn:
+            await conn.execute("UPDATE deliver.endpoint SET leased_until = now()")
+        receiver.answer = None
+        async with courier(database):
+            await until(lambda: len(receiver.got) == 5)
+    assert_complete(receiver, 3)
+
+
+async def test_replay_says_what_it_cannot_do(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with database.tenant_tx(organisation_id) as conn:
+        with pytest.raises(InvalidInput):
+            await webhooks.replay(conn, organisation_id)
+        with pytest.raises(NotFound):
+            await webhooks.replay(conn, organisation_id, delivery_id=UUID(int=1))
+
+
+async def test_old_deliveries_are_dropped(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with receiving() as receiver, courier(database):
+        await run(database, await job_with(database, organisation_id, receiver.url, count=1))
+        await _all(database, organisation_id, lambda states: states == {"delivered"})
+    (duty,) = telling.duties()
+    assert await duty.work(database) == 0
+    async with database.system_tx() as conn:
+        await conn.execute("UPDATE deliver.delivery SET created_at = now() - interval '100 days'")
+        await conn.execute("UPDATE deliver.endpoint SET created_at = now() - interval '100 days'")
+    assert await duty.work(database) == 4
+
+
+async def _all(
+    database: Database, organisation_id: OrganisationId, fits: Callable[[set[str]], bool]
+) -> list[ListDeliveriesRow]:
+    """Wait until the states of all deliveries fit."""
+    async with asyncio.timeout(20):
+        while True:
+            async with database.tenant_tx(organisation_id) as conn:
+                rows = await webhooks.listing(conn, organisation_id)
+            told = {row.name for row in rows}
+            if "crawl.completed" in told and fits({row.state for row in rows}):
+                return rows
+            await asyncio.sleep(0.02)
