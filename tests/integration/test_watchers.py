@@ -13,6 +13,7 @@ import pytest
 from pydantic import SecretStr
 
 from tests.http import Served
+from tests.scraping import site_settings
 from tests.site.site import Site
 from trapline import app
 from trapline.db.pool import Database
@@ -25,13 +26,8 @@ SECRET = "a secret of the watcher"
 
 @pytest.fixture
 def settings(server_settings: Settings, site: Site) -> Settings:
-    environment = site.env()
-    return server_settings.model_copy(
-        update={
-            "changedetection_secret": SecretStr(SECRET),
-            "allow_nets": Settings(allow_nets=environment["TRAPLINE_ALLOW_NETS"]).allow_nets,
-        }
-    )
+    secret = {"changedetection_secret": SecretStr(SECRET)}
+    return site_settings(server_settings, site).model_copy(update=secret)
 
 
 @pytest.fixture

@@ -12,7 +12,9 @@ from trapline.api.native import (
     duplicates,
     events,
     health,
+    jobs,
     keys,
+    logs,
     members,
     organisations,
     pages,
@@ -34,6 +36,8 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
             400: {"model": problems.Problem},
             401: {"model": problems.Problem},
             403: {"model": problems.Problem},
+            404: {"model": problems.Problem},
+            409: {"model": problems.Problem},
         },
     )
     app.state.database = database
@@ -49,6 +53,8 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
         changes,
         duplicates,
         events,
+        jobs,
+        logs,
         schedules,
         watchers,
     ):

@@ -22,8 +22,8 @@ from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import Conflict
 from trapline.model import JobId, OrganisationId
+from trapline.pipeline import followups, submit
 from trapline.pipeline import report as reports
-from trapline.pipeline import submit
 from trapline.pipeline.options import DEFAULT_LIMIT, CrawlOptions
 from trapline.queue import jobs
 from trapline.queue.sql.jobs import JobRow
@@ -53,6 +53,7 @@ _SAY_EVERY = 5.0
 @click.option("--concurrency", "max_concurrency", type=int, help="Most requests at once per host.")
 @click.option("--delay", type=float, help="Seconds between two requests to a host.")
 @click.option("--ignore-robots", is_flag=True, help="Do not obey robots.txt; this is recorded.")
+@click.option("--due", "only_due", is_flag=True, help="Leave pages alone that are not due yet.")
 @click.option("--force", is_flag=True, help="Fetch again what the server says is unchanged.")
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Write markdown files."
@@ -87,6 +88,7 @@ async def command(
     job_id = await _job(database, organisation_id, url, resume, wishes)
     async with app.working(database, database.settings, name=worker_name), _pausing() as paused:
         job = await _follow(database, organisation_id, job_id, paused, quiet=as_json)
+    await followups.catch_up(database)
     if job.status == "paused":
         click.echo(f"\nPaused. Go on with: trapline crawl --resume {job_id}", err=True)
         raise click.exceptions.Exit(130)

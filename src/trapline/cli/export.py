@@ -71,7 +71,7 @@ async def export(
     """Write a file that has its name only once it is whole."""
     if path.exists() and not replace and str(path) != "-":
         raise Conflict(f"{path} is there already; --replace overwrites it.")
-    blobs = Blobs.at(database.settings.blobs)
+    blobs = Blobs.of(database.settings)
     if str(path) == "-":
         writer = await write_warc(
             database, blobs, organisation_id, sys.stdout.buffer, job_id=job_id, site_id=site_id

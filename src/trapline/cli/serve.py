@@ -1,8 +1,7 @@
 """`trapline serve`."""
 
-import asyncio
-
 import click
+import uvloop
 
 from trapline import app
 from trapline.settings import Settings
@@ -22,4 +21,4 @@ def command(settings: Settings, host: str | None, port: int | None) -> None:
     """
     changes = {"host": host, "port": port}
     given = {name: value for name, value in changes.items() if value is not None}
-    asyncio.run(app.serve(settings.model_copy(update=given)))
+    uvloop.run(app.serve(settings.model_copy(update=given)))

@@ -1,6 +1,5 @@
 """What every command shares: running async code, printing rows, picking an organisation."""
 
-import asyncio
 import functools
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -9,6 +8,7 @@ from typing import Any, ParamSpec
 
 import click
 import msgspec
+import uvloop
 from rich.console import Console
 from rich.table import Table
 
@@ -34,7 +34,7 @@ def asynchronous(function: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        asyncio.run(function(*args, **kwargs))
+        uvloop.run(function(*args, **kwargs))
 
     return run
 
@@ -51,7 +51,7 @@ def with_database(function: Callable[..., Coroutine[Any, Any, None]]) -> Callabl
                     await tenancy.ensure_default(conn)
                 await function(database, *args, **kwargs)
 
-        asyncio.run(call())
+        uvloop.run(call())
 
     return run
 

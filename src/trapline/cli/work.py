@@ -1,9 +1,9 @@
 """`trapline work`."""
 
-import asyncio
 import socket
 
 import click
+import uvloop
 
 from trapline import app
 from trapline.settings import Settings
@@ -32,4 +32,4 @@ def command(settings: Settings, worker_name: str, concurrency: int) -> None:
     \b
     Example: DATABASE_URL=postgresql://db.example/trapline trapline work --concurrency 200
     """
-    asyncio.run(app.work(settings, name=worker_name, concurrency=concurrency))
+    uvloop.run(app.work(settings, name=worker_name, concurrency=concurrency))

@@ -46,23 +46,22 @@ _GENERATORS: Final = re.compile(
 COUNT: Final = len(_URL_HINTS) + 2 + len(_OPEN_GRAPH) + len(_SCHEMA_GROUPS) + 5
 
 
-_LINKED_DATA: Final = "application/ld+json"
+_DESCRIPTIONS: Final = 'meta[name="description"],meta[property="og:description"]'
+_LINKED_DATA: Final = 'script[type="application/ld+json"]'
 
 
 def read_echo(tree: turbohtml.Document) -> frozenset[str]:
     """The words of the page's title and of its descriptions."""
     title = tree.find("title")
     words = title.text.split() if title else []
-    for tag in tree.find_all("meta"):
-        if tag.attr("name") == "description" or tag.attr("property") == "og:description":
-            words += (tag.attr("content") or "").split()
+    for tag in tree.select(_DESCRIPTIONS):
+        words += (tag.attr("content") or "").split()
     return frozenset(words)
 
 
 def read_hints(tree: turbohtml.Document, url: str) -> Floats:
-    metas = tree.find_all("meta")
     return np.array(
-        [*_from_url(url), *_from_open_graph(metas), *_from_schema(tree), *_from_generator(metas)],
+        [*_from_url(url), *_from_open_graph(tree), *_from_schema(tree), *_from_generator(tree)],
         dtype=np.float32,
     )
 
@@ -77,25 +76,24 @@ def _from_url(url: str) -> list[float]:
     return [*flags, float(parts.path.count("/")), float(parts.path in {"", "/"})]
 
 
-def _from_open_graph(metas: list[turbohtml.Element]) -> list[float]:
-    tag = next((tag for tag in metas if tag.attr("property") == "og:type"), None)
+def _from_open_graph(tree: turbohtml.Document) -> list[float]:
+    tag = tree.select_one('meta[property="og:type"]')
     kind = ((tag.attr("content") if tag else None) or "").lower()
     return [float(name in kind) for name in _OPEN_GRAPH]
 
 
 def _from_schema(tree: turbohtml.Document) -> list[float]:
     found: set[str] = set()
-    for script in tree.find_all("script"):
-        if (script.attr("type") or "").lower() == _LINKED_DATA:
-            found.update(_SCHEMA.findall(script.text))
+    for script in tree.select(_LINKED_DATA):
+        found.update(_SCHEMA.findall(script.text))
     for element in tree.select(_MICRODATA):
         found.add((element.attr("itemtype") or "").rpartition("/")[2])
     return [float(not found.isdisjoint(group)) for group in _SCHEMA_GROUPS]
 
 
-def _from_generator(metas: list[turbohtml.Element]) -> list[float]:
+def _from_generator(tree: turbohtml.Document) -> list[float]:
     flags = [0.0] * 5
-    for tag in (tag for tag in metas if tag.attr("name") == "generator"):
+    for tag in tree.select('meta[name="generator"]'):
         match = _GENERATORS.search(tag.attr("content") or "")
         if match and match.lastindex:
             flags[match.lastindex - 1] = 1.0

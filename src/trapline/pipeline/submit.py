@@ -61,17 +61,19 @@ async def batch(  # noqa: PLR0913 (who asks, for what, and how)
     options: VisitOptions,
     *,
     member_id: MemberId | None = None,
+    priority: int = 0,
+    metadata: Mapping[str, Any] = MappingProxyType({}),
     ttl: timedelta = timedelta(hours=24),
     job_id: JobId | None = None,
-    metadata: Mapping[str, Any] = MappingProxyType({}),
 ) -> JobId:
     """Start a batch: these pages, given in canonical form, and no links of theirs."""
     job = NewJob(
         BATCH,
         organisation_id,
         id=job_id or jobs.new_id(),
-        metadata=metadata,
         member_id=member_id,
+        priority=priority,
+        metadata=metadata,
         max_active=options.max_concurrency,
         options=msgspec.to_builtins(options),
         zero_data_retention=options.scrape.zero_data_retention,

@@ -22,7 +22,7 @@ SECONDS_PER_PRIORITY: Final = 1.0
 # What a lane is asked for at least. While tasks are done fast and many are claimed at a time, it is
 # more: one look at a lane costs as much as a few tasks.
 QUANTUM: Final = 8
-LANES_PER_TURN: Final = 64
+LANES_PER_TURN: Final = 32
 RESCAN_EVERY: Final = 1.5
 # A rescan begins where we stood so long ago: what a transaction numbered before that, it has
 # committed by now. Only a look that finds nothing, and one now and then, begins at the start,

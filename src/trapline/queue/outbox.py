@@ -1,8 +1,13 @@
 """Attempts that have ended, on their way into the database."""
 
 import asyncio
+from typing import Final
 
 from trapline.queue.finishing import Attempt
+
+MOST_STORED: Final = 200
+# A page may have thousands of links: what one transaction holds in memory is bounded by them too.
+MOST_CHILDREN_STORED: Final = 5_000
 
 
 class Outbox:
@@ -33,8 +38,14 @@ class Outbox:
         self.settling += len(attempts)
         return attempts
 
-    def take_rich(self, most: int) -> list[Attempt]:
+    def take_rich(self) -> list[Attempt]:
         """The same for attempts with something to store, a batch at a time."""
-        attempts, self.rich = self.rich[:most], self.rich[most:]
+        size = children = 0
+        for attempt in self.rich[:MOST_STORED]:
+            children += len(attempt.children)
+            if size and children > MOST_CHILDREN_STORED:
+                break
+            size += 1
+        attempts, self.rich = self.rich[:size], self.rich[size:]
         self.settling += len(attempts)
         return attempts

@@ -80,3 +80,21 @@ def test_the_short_way_agrees_with_the_whatwg_parser(reference: str) -> None:
     if expected is not None and not expected.startswith(("http://", "https://")):
         expected = None
     assert resolver().absolute(reference) == expected
+
+
+@given(
+    base=st.sampled_from(
+        (
+            "http://a.example/",
+            "https://a.example/x/y/z.html?q=1/2",
+            "http://a.example:8080/a//b/",
+            "http://a.example/1/2/3/4/5/6/7/8/9/10/11/12",
+            "http://[::1]/a/b%20c/d;e",
+        )
+    ),
+    reference=st.from_regex(
+        r"(\.\./){0,12}[a-z~_-][a-zA-Z0-9/._~-]{0,12}(\?[a-z=&]{0,4})?", fullmatch=True
+    ),
+)
+def test_relative_names_agree_with_the_whatwg_parser(base: str, reference: str) -> None:
+    assert resolver(url=base).absolute(reference + "#part") == ada_url.join_url(base, reference)

@@ -162,3 +162,11 @@ def test_registrable_domains(host: str, domain: str) -> None:
 def test_any_pattern_is_used_or_refused(pattern: str, text: str) -> None:
     with contextlib.suppress(InvalidInput):
         Patterns((pattern,)).found_in(text)
+
+
+def test_allowed_domains_belong_to_the_site() -> None:
+    scope = Scope(ScopeRules(seed="https://example.com/", domains=("Docs.example.org", "x.test")))
+    for url in ("https://docs.example.org/a", "https://a.docs.example.org/", "http://x.test:8080/"):
+        assert scope.verdict(url) is Verdict.IN_SCOPE, url
+    for url in ("https://example.org/", "https://notdocs.example.org/", "https://ax.test/"):
+        assert scope.verdict(url) is Verdict.OTHER_SITE, url

@@ -2,6 +2,8 @@
 -- All that decides when a task runs.
 SELECT t.id, t.kind, t.job_id AS "job_id!", j.status AS "job_status!", j.task_limit, j.max_active, j.active,
        o.max_concurrency, coalesce(q.active, 0) AS "organisation_active!",
+       t.counted, o.max_pages_per_day,
+       coalesce(CASE WHEN q.day = queue.day_of(now()) THEN q.pages END, 0) AS "pages_today!",
        w.run_at, w.attempts AS retry_of_attempt, l.lease_id, s.expires_at, s.agent_id,
        d.status AS done_status, d.error, v.task_id AS overflow,
        n.open AS lane_open, g.name AS gate, g.ready_at, g.in_flight, coalesce(n.bound, g.bound) AS bound,

@@ -1,0 +1,72 @@
+"""`trapline sites`, `pages`, `changes` and `duplicates`: a site's life on the command line."""
+
+import asyncio
+
+import pytest
+
+from tests.command import Trapline
+from tests.site.site import Site
+
+
+@pytest.fixture
+def command(trapline: Trapline, site: Site) -> Trapline:
+    return Trapline(trapline.environment | site.env(), trapline.directory)
+
+
+async def test_a_site_from_its_registration_to_its_purge(command: Trapline, site: Site) -> None:
+    added = await command(
+        "sites", "add", "Manual", f"{site.url}manual/",
+        "--set", "limit=6", "--set", "sitemap=skip", "--set", "delay=0", "--json",
+    )  # fmt: skip
+    assert added.status == 0, added.err
+    assert added.json["config"] == {"limit": 6, "sitemap": "skip", "delay": 0.0}
+    wrong = await command("sites", "update", "manual", "--set", "include=(")
+    assert wrong.status == 2
+    assert "Traceback" not in wrong.err
+    await command("sites", "update", "manual", "--set", "limit=4", "--note", "less")
+    back = await command("sites", "rollback", "manual", "1", "--json")
+    assert (back.json["config"]["limit"], back.json["config_number"]) == (6, 3)
+    history = await command("sites", "history", "manual", "--json")
+    assert [row["number"] for row in history.json] == [3, 2, 1]
+
+    queued = await command("sites", "crawl", "manual", "--set", "limit=3")
+    job = queued.out.strip()
+    await _work_until_done(command, job)
+    pages = await command("pages", "list", "--site", "manual", "--json")
+    assert len(pages.json) == 3
+    assert len((await command("pages", "list", "--job", job, "--json")).json) == 3
+    url = f"{site.url}manual/"
+    shown = await command("pages", "at", url)
+    assert shown.out.strip()
+    assert (await command("pages", "diff", url)).out.strip() == "Nothing changed."
+    assert len((await command("pages", "versions", url, "--json")).json) == 1
+    (document,) = (await command("pages", "documents", url, "--json")).json
+    assert document["media_type"] == "text/html"
+    changes = await command("changes", "--site", "manual", "--status", "new", "--json")
+    assert len(changes.json) == 3
+    assert (await command("duplicates", "find")).status == 0
+    assert (await command("duplicates", "list", "manual")).out.strip() == "No duplicates."
+
+    await command("sites", "pause", "manual")
+    assert (await command("sites", "crawl", "manual")).status == 5
+    await command("sites", "resume", "manual")
+    assert (await command("sites", "show", "nobody")).status == 3
+    removed = await command("sites", "remove", "manual")
+    assert added.json["id"] in removed.out
+    purged = await command("sites", "purge", added.json["id"], "--yes")
+    assert purged.status == 0, purged.err
+    assert (await command("pages", "list")).out.strip() == "No pages."
+
+
+async def _work_until_done(command: Trapline, job: str) -> None:
+    worker = await command.start("work")
+    try:
+        async with asyncio.timeout(60):
+            while True:
+                shown = await command("jobs", "show", job, "--json")
+                if shown.json["status"] == "completed":
+                    return
+                await asyncio.sleep(0.2)
+    finally:
+        worker.terminate()
+        await worker.communicate()
