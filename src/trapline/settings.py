@@ -165,6 +165,12 @@ class Settings(BaseSettings):
         description="Secret of the reports that changedetection.io sends; without it none is taken.",
     )
 
+    rate_limit: int | None = Field(
+        default=None,
+        ge=1,
+        description="Requests a minute that one API key may make of one server; none: no limit.",
+    )
+
     # Network safety
     allow_nets: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_split)] = Field(
         default=(),
