@@ -17,7 +17,7 @@ from trapline.model import JobId
 from trapline.pipeline import templates
 from trapline.pipeline.options import DEFAULT_LIMIT
 from trapline.pipeline.templates import Order
-from trapline.queue import jobs, listing, quotas, why
+from trapline.queue import jobs, listing, why
 from trapline.queue.kinds import Kinds
 from trapline.queue.listing import Wanted
 from trapline.queue.logbook import Level, Line, Reader
@@ -156,7 +156,6 @@ async def create(
     """
     async with database.system_tx() as conn:
         organisation_id = (await tenancy.find_organisation(conn, org)).id
-        await quotas.require_pages(conn, organisation_id, now=datetime.now(UTC))
         template = templates.typed_in(url, pages=pages, limit=limit)
         click.echo(str(await templates.place(conn, Order(organisation_id, template, priority))))
 
