@@ -243,6 +243,21 @@ class Settings(BaseSettings):
         description="A SearXNG with the JSON format on; web search asks it.",
     )
 
+    # Politeness
+    host_gap: float = Field(
+        default=0.0,
+        ge=0,
+        le=300,
+        description="Least seconds between two requests to a host, before they are shared by those"
+        " in flight; a slow host is given more.",
+    )
+    recrawl_least_hours: float = Field(
+        default=24.0, gt=0, description="Hours after which a page that always changes is due again."
+    )
+    recrawl_most_hours: float = Field(
+        default=720.0, gt=0, description="Hours after which a page that never changes is due again."
+    )
+
     # Queue
     lease_seconds: float = Field(
         default=60.0,

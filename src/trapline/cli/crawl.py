@@ -53,6 +53,7 @@ _SAY_EVERY = 5.0
 @click.option("--concurrency", "max_concurrency", type=int, help="Most requests at once per host.")
 @click.option("--delay", type=float, help="Seconds between two requests to a host.")
 @click.option("--ignore-robots", is_flag=True, help="Do not obey robots.txt; this is recorded.")
+@click.option("--due", "only_due", is_flag=True, help="Leave pages alone that are not due yet.")
 @click.option("--force", is_flag=True, help="Fetch again what the server says is unchanged.")
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Write markdown files."

@@ -14,8 +14,10 @@ from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import InvalidInput
 from trapline.model import JobId
+from trapline.pipeline import report as reports
 from trapline.pipeline import templates
 from trapline.pipeline.options import DEFAULT_LIMIT
+from trapline.pipeline.report import Report
 from trapline.pipeline.templates import Order
 from trapline.queue import jobs, listing, why
 from trapline.queue.kinds import Kinds
@@ -99,8 +101,28 @@ async def show(database: Database, job: str, as_json: bool) -> None:
     async with database.system_tx() as conn:
         row = await jobs.get(conn, job_id_of(job))
         progress = await jobs.progress(conn, row)
+        report = await reports.report(conn, row.id)
     shown = {"percent": progress.percent, "queued": progress.queued, "active": progress.active}
-    terminal.show_one(asdict(row) | shown, as_json=as_json)
+    if as_json:
+        terminal.show_json(asdict(row) | shown | {"report": report})
+        return
+    terminal.show_one(asdict(row) | shown, as_json=False)
+    _show_report(report)
+
+
+def _show_report(report: Report) -> None:
+    """Say how pages ended, which were broken and why, and what was not visited."""
+    if report.ends:
+        ends = ", ".join(f"{count} {end.replace('_', ' ')}" for end, count in report.ends.items())
+        click.echo(f"\nVisits: {ends}.")
+    for row in report.broken:
+        click.echo(f"Failed: {row.url}\n  {row.error}")
+    for count, what in (
+        (report.blocked_count, "forbidden by robots.txt"),
+        (report.traps_count, "not followed, because they look endless"),
+    ):
+        if count:
+            click.echo(f"{count} URLs {what}; see: trapline jobs logs")
 
 
 @command.command("logs")
