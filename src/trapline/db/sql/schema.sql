@@ -3169,7 +3169,9 @@ CREATE INDEX fleeting_default_job_id_task_id_idx ON store.fleeting_default USING
 
 CREATE INDEX likeness_group_idx ON store.likeness USING btree (site_id, group_id, by_hand, page_id) WHERE (group_id IS NOT NULL);
 
-CREATE INDEX page_organisation_idx ON store.page USING btree (organisation_id, last_seen_at);
+CREATE INDEX page_organisation_idx ON store.page USING btree (organisation_id, id);
+
+CREATE INDEX page_url_idx ON store.page USING btree (url_id);
 
 CREATE INDEX site_config_idx ON store.site USING gin (config jsonb_path_ops);
 
