@@ -21,6 +21,7 @@ from datasketch import MinHash, MinHashLSH
 
 from benchmarks import report, versions
 from trapline.db import tenancy
+from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.frontier import urls
 from trapline.model import OrganisationId, SiteId
@@ -152,22 +153,28 @@ class Library:
         return time.perf_counter() - started
 
     async def lookup(self, probes: Sequence[Made]) -> float:
-        """Return the median milliseconds to find what shares a band with a page, one at a time."""
+        """Return the median milliseconds to find what shares a band with a page, one at a time.
+
+        Each is asked three times and the best counts: others may use the machine too.
+        """
         times = []
         async with self.database.system_tx() as conn:
             for probe in probes:
                 features = likeness.features(likeness.words_of(probe.text))
                 bands = likeness.bands(self.site_id, likeness.signature(features))
-                started = time.perf_counter()
-                await queries.similar_contents(
-                    conn,
-                    numbers=[0],
-                    bands=["{" + ",".join(map(str, bands)) + "}"],
-                    algorithm=likeness.ALGORITHM,
-                    most=50,
-                )
-                times.append(time.perf_counter() - started)
+                times.append(min([await self._look(conn, bands) for _ in range(3)]))
         return statistics.median(times) * 1000
+
+    async def _look(self, conn: Connection, bands: Sequence[int]) -> float:
+        started = time.perf_counter()
+        await queries.similar_contents(
+            conn,
+            numbers=[0],
+            bands=["{" + ",".join(map(str, bands)) + "}"],
+            algorithm=likeness.ALGORITHM,
+            most=50,
+        )
+        return time.perf_counter() - started
 
     async def score(self, truth: dict[int, int | None]) -> Score:
         """Compare the groups with the truth."""

@@ -5,6 +5,8 @@ pytest_plugins = [
     "tests.http",
     "tests.command",
     "tests.site.fixture",
+    "tests.marked",
+    "tests.objects",
     "tests.scraping",
     "tests.serving",
 ]

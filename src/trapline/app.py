@@ -14,14 +14,16 @@ from trapline.api import application
 from trapline.api.access import is_loopback
 from trapline.api.engine import Engine
 from trapline.api.firecrawl import hooks
+from trapline.archive.sql import rollups
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.db.sql import tenancy as queries
 from trapline.errors import SettingsError, Unavailable
 from trapline.fetch import Fetcher
 from trapline.fetch.posting import Poster
+from trapline.frontier.recrawl import Interval
 from trapline.logs import get_logger
-from trapline.pipeline import followups, sites, templates
+from trapline.pipeline import followups, retention, sites, templates
 from trapline.pipeline.gathering import Gathering, extract_kind
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
@@ -36,6 +38,7 @@ from trapline.pipeline.telling import duties as telling_duties
 from trapline.queue.agents import Agent
 from trapline.queue.direct import Direct
 from trapline.queue.finishing import Finisher
+from trapline.queue.leaving import Leaving
 from trapline.queue.maintenance import loop as maintenance
 from trapline.queue.maintenance import schedules
 from trapline.queue.maintenance.duty import Duty
@@ -49,8 +52,9 @@ from trapline.store.blobs import Blobs
 log = get_logger(__name__)
 
 # The logs of visits, which go together when their time is over.
-VISIT_LOGS = tuple(
-    Log("archive", table, "started_at") for table in ("visit", "request", "redirect", "file")
+VISIT_LOGS = (
+    Log("archive", "visit", "started_at", roll_up=rollups.roll_up_visits),
+    *(Log("archive", table, "started_at") for table in ("request", "redirect", "file")),
 )
 
 # How long a stopping server waits for requests that are still being answered.
@@ -116,7 +120,7 @@ async def working(
         Searching(settings) as searching,
     ):
         steps = Steps(database, settings, fetcher, model)
-        keeping = Keeping(Blobs.at(settings.blobs))
+        keeping = _keeping(settings)
         gathering = Gathering(model)
         kinds = crawl_kinds(steps.kickoff, steps.sitemap, steps.page)
         kinds.register(extract_kind(gathering.extract))
@@ -129,6 +133,7 @@ async def working(
             store=keeping.keep,
         )
         keeping.agent = worker.agent
+        steps.leaving = Leaving(database, worker.freed)
         scraper = gathering.scraper = _scraper(steps, keeping, worker.agent, worker.bell)
         results = Results(database, keeping.blobs)
         telling = Telling(database, poster, hooks.renderer(results), worker.ears)
@@ -163,6 +168,7 @@ def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
     return [
         *maintenance.all_duties(settings),
         *schedules.duties(templates.create),
+        *retention.duties(),
         duty("archive partitions", VISIT_LOGS),
         *followups.duties(),
         *sites.duties(),
@@ -192,12 +198,19 @@ async def scraping(
         alive = asyncio.create_task(agent.keep_alive(), name="agent")
         steps = Steps(database, settings, fetcher)
         try:
-            yield _scraper(steps, Keeping(Blobs.at(settings.blobs)), agent, bell)
+            yield _scraper(steps, _keeping(settings), agent, bell)
         finally:
             alive.cancel()
             await asyncio.gather(alive, return_exceptions=True)
             await bell.aclose()
             await agent.finish()
+
+
+def _keeping(settings: Settings) -> Keeping:
+    interval = Interval(
+        timedelta(hours=settings.recrawl_least_hours), timedelta(hours=settings.recrawl_most_hours)
+    )
+    return Keeping(Blobs.of(settings), interval=interval)
 
 
 def _scraper(steps: Steps, keeping: Keeping, agent: Agent, bell: Bell) -> Scraper:

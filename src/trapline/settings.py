@@ -92,8 +92,33 @@ class Settings(BaseSettings):
 
     blobs: str = Field(
         default="db:",
-        pattern=r"^(db:|file:.+)$",
-        description="Where raw bytes are kept: `db:` or `file:/a/directory`.",
+        pattern=r"^(db:|file:.+|s3://.+)$",
+        description="Where raw bytes are kept: `db:`, `file:/a/directory` or `s3://bucket/prefix`.",
+    )
+    blobs_before: str | None = Field(
+        default=None,
+        pattern=r"^(file:.+|s3://.+)$",
+        description="Where they were kept before, and are read from until `trapline blobs move` is done.",
+    )
+    s3_endpoint: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AWS_ENDPOINT_URL", "s3_endpoint"),
+        description="Address of the object store; Amazon's if not set.",
+    )
+    s3_region: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AWS_REGION", "s3_region"),
+        description="Its region.",
+    )
+    s3_access_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AWS_ACCESS_KEY_ID", "s3_access_key"),
+        description="Its access key.",
+    )
+    s3_secret_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AWS_SECRET_ACCESS_KEY", "s3_secret_key"),
+        description="Its secret key.",
     )
 
     blob_grace_hours: float = Field(
@@ -138,6 +163,12 @@ class Settings(BaseSettings):
     changedetection_secret: SecretStr | None = Field(
         default=None,
         description="Secret of the reports that changedetection.io sends; without it none is taken.",
+    )
+
+    rate_limit: int | None = Field(
+        default=None,
+        ge=1,
+        description="Requests a minute that one API key may make of one server; none: no limit.",
     )
 
     # Network safety
@@ -218,6 +249,21 @@ class Settings(BaseSettings):
         description="A SearXNG with the JSON format on; web search asks it.",
     )
 
+    # Politeness
+    host_gap: float = Field(
+        default=0.0,
+        ge=0,
+        le=300,
+        description="Least seconds between two requests to a host, before they are shared by those"
+        " in flight; a slow host is given more.",
+    )
+    recrawl_least_hours: float = Field(
+        default=24.0, gt=0, description="Hours after which a page that always changes is due again."
+    )
+    recrawl_most_hours: float = Field(
+        default=720.0, gt=0, description="Hours after which a page that never changes is due again."
+    )
+
     # Queue
     lease_seconds: float = Field(
         default=60.0,
@@ -264,6 +310,20 @@ class Settings(BaseSettings):
         default=64 * 2**20,
         ge=2**20,
         description="Size from which a queue's index is rebuilt when most of it is air.",
+    )
+
+    # Retention
+    export_logs: Path | None = Field(
+        default=None,
+        description="Directory where logs are written as JSON lines before they are dropped.",
+    )
+    keep_versions: int | None = Field(
+        default=None, ge=1, description="Versions of a page that are kept; all if not set."
+    )
+    keep_version_days: int | None = Field(
+        default=None,
+        ge=1,
+        description="Days that a version is kept after it was replaced; for ever if not set.",
     )
 
     # Schedules

@@ -138,6 +138,7 @@ SHARED = {
     ("queue", "gate"),
     ("queue", "lease"),
     ("queue", "statistic"),
+    ("queue", "statistic_day"),
     ("queue", "statistic_default"),
 }
 """Tables that belong to no organisation. A new one is a decision: it must be listed here."""

@@ -14,6 +14,7 @@ from trapline.db.pool import Database
 from trapline.errors import ExitCode, NotFound, SettingsError, Unavailable
 from trapline.frontier import urls
 from trapline.model import OrganisationId
+from trapline.settings import Settings
 from trapline.store import sites, sweeping
 from trapline.store.blobs import Blobs, Packed, pack
 from trapline.store.shelf import Directory
@@ -23,12 +24,12 @@ GRACE = timedelta(hours=24)
 
 @pytest.fixture(params=["db", "file"])
 def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
-    return Blobs.at("db:" if request.param == "db" else f"file:{tmp_path}/blobs")
+    return Blobs() if request.param == "db" else Blobs(Directory(tmp_path / "blobs"))
 
 
 @pytest.fixture
 def shelved(tmp_path: Path) -> Blobs:
-    return Blobs.at(f"file:{tmp_path}/blobs")
+    return Blobs(Directory(tmp_path / "blobs"))
 
 
 async def put(database: Database, blobs: Blobs, *bodies: bytes) -> list[Packed]:
@@ -190,7 +191,9 @@ async def test_damaged_bytes_are_never_returned(database: Database, shelved: Blo
         await found(database, Blobs(), blob.sha256)
 
 
-@pytest.mark.parametrize("place", ["", "file", "file:", "db:x", "ftp://x"])
-def test_a_place_that_is_none_is_refused(place: str) -> None:
+@pytest.mark.parametrize(
+    "place", ["", "file", "file:", "db:x", "ftp://x", "s3:", "s3://", "s3:bucket", "s3://b?x=1"]
+)
+def test_a_place_that_is_none_is_refused(place: str, server_settings: Settings) -> None:
     with pytest.raises(SettingsError):
-        Blobs.at(place)
+        Blobs.of(server_settings.model_copy(update={"blobs": place}))

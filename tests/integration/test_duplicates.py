@@ -7,12 +7,14 @@ import aiohttp
 import pytest
 
 from tests.unit.test_likeness import edited, text_of
+from trapline.db import pool
 from trapline.db.pool import Database
 from trapline.frontier import urls
 from trapline.model import OrganisationId, SiteId
 from trapline.pipeline import followups
-from trapline.store import pages, sites
+from trapline.store import likeness, pages, sites
 from trapline.store.pages import Content, Recorded, Sighting
+from trapline.store.sql import duplicates as queries
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 FRAME = " ".join(text_of(60, 99))
@@ -190,3 +192,30 @@ async def _decide(api: aiohttp.ClientSession, page: str, other: str | None) -> A
     async with api.put(f"/api/duplicates/pages/{page}", json={"duplicate_of": other}) as answer:
         assert answer.status == 200, await answer.text()
         return await answer.json()
+
+
+async def test_lookups_read_the_index_of_bands(shelf: Shelf, database: Database) -> None:
+    async with pool.owner(database.dsn, database.settings) as owner:
+        await owner.execute(_FINGERPRINTS, shelf.organisation_id, shelf.site_id)
+        await owner.execute("ANALYZE store.fingerprint, store.content_hash")
+    async with database.system_tx() as conn:
+        statement = f"EXPLAIN {queries._SIMILAR_CONTENTS}"
+        plan = await conn.fetch(statement, [0], ["{1,2,3}"], likeness.ALGORITHM, 50)
+    lines = "\n".join(row[0] for row in plan)
+    assert "fingerprint_bands_idx" in lines
+    assert "Seq Scan on fingerprint" not in lines
+
+
+_FINGERPRINTS = """
+    WITH content AS (
+        INSERT INTO store.content_hash (
+            organisation_id, site_id, content_hash, first_seen_page_id, first_version_id,
+            created_at, last_seen_at
+        )
+        SELECT $1, $2, sha256(n::text::bytea), gen_random_uuid(), n, now(), now()
+        FROM generate_series(1, 20000) n
+        RETURNING id
+    )
+    INSERT INTO store.fingerprint (content_id, organisation_id, algorithm, signature, bands)
+    SELECT id, $1, 102, '', ARRAY(SELECT id * 100 + band FROM generate_series(1, 15) band) FROM content
+"""

@@ -23,6 +23,7 @@ from trapline.queue.schedules import Plan
 from trapline.queue.sql.schedules import ScheduleRow, ScheduleRunRow
 from trapline.queue.ticks import Rule
 from trapline.settings import Settings
+from trapline.store import sites
 
 HOUR = timedelta(hours=1)
 NOW = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)
@@ -294,6 +295,20 @@ async def test_a_crawl_template_becomes_a_crawl(
         job = await jobs.get(conn, job_id)
     assert (job.kind, job.priority, job.total, job.task_limit) == ("crawl", -4, 1, 5)
     assert job.metadata["schedule_id"] == str(row.id)
+
+
+async def test_a_site_is_crawled_by_its_own_config(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with database.tenant_tx(organisation_id) as conn:
+        site = await sites.create(
+            conn, organisation_id, "docs", "http://docs.example/", config={"max_depth": 2}
+        )
+    row = await added(database, organisation_id, site_id=site.id)
+    async with database.tenant_tx(organisation_id) as conn:
+        job = await jobs.get(conn, await schedules.run_now(conn, row.id, templates.create, now=NOW))
+    assert (job.options["max_depth"], job.options["limit"]) == (2, 5)
+    assert (job.metadata["site_id"], job.metadata["trigger"]) == (str(site.id), "schedule")
 
 
 async def test_a_list_of_pages_becomes_a_batch(

@@ -29,7 +29,7 @@ async def command(database: Database, as_json: bool) -> None:
         # All queries must see the same moment, or work in progress looks like a difference.
         await conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         differences = await counters.audit(conn)
-        faults = await sweeping.audit(conn, Blobs.at(settings.blobs), grace)
+        faults = await sweeping.audit(conn, Blobs.of(settings), grace)
     terminal.show(
         [
             *(asdict(difference) for difference in differences),

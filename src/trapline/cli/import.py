@@ -28,7 +28,7 @@ async def command(database: Database, files: tuple[Path, ...], org: str, as_json
     """
     async with database.system_tx() as conn:
         organisation_id = (await tenancy.find_organisation(conn, org)).id
-    importer = Importer(database, Blobs.at(database.settings.blobs), organisation_id)
+    importer = Importer(database, Blobs.of(database.settings), organisation_id)
     told = [{"file": str(path)} | asdict(await importer.run(path)) for path in files]
     terminal.show(told, as_json=as_json)
     broken = [row for row in told if row["error"] is not None]

@@ -13,11 +13,18 @@ from trapline.cli import terminal
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import InvalidInput
-from trapline.model import JobId, TaskId
-from trapline.queue import jobs, tasks, why
+from trapline.model import JobId
+from trapline.pipeline import report as reports
+from trapline.pipeline import templates
+from trapline.pipeline.options import DEFAULT_LIMIT
+from trapline.pipeline.report import Report
+from trapline.pipeline.templates import Order
+from trapline.queue import jobs, listing, why
 from trapline.queue.kinds import Kinds
+from trapline.queue.listing import Wanted
 from trapline.queue.logbook import Level, Line, Reader
 from trapline.queue.sql import jobs as queries
+from trapline.queue.sql import tally
 from trapline.queue.sql.jobs import JobRow
 
 _FOLLOW_EVERY = 0.5
@@ -25,7 +32,7 @@ _FOLLOW_EVERY = 0.5
 
 @click.group()
 def command() -> None:
-    """Jobs: list, show, logs, cancel, pause, resume, retry, why.
+    """Jobs: create, list, show, logs, counts, errors, cancel, pause, resume, retry, delete, why, …
 
     \b
     Example: trapline jobs list --status running
@@ -54,7 +61,12 @@ def job_id_of(text: str) -> JobId:
 @terminal.json_option
 @terminal.with_database
 async def list_(
-    database: Database, status: str | None, kind: str | None, limit: int, org: str, as_json: bool
+    database: Database,
+    status: jobs.Status | None,
+    kind: str | None,
+    limit: int,
+    org: str,
+    as_json: bool,
 ) -> None:
     """List jobs, newest first.
 
@@ -63,13 +75,8 @@ async def list_(
     """
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
-        rows = await queries.list_jobs(
-            conn,
-            organisation_id=organisation.id,
-            status=status,
-            kind=kind,
-            before=None,
-            most=limit,
+        rows = await listing.listed(
+            conn, Wanted(organisation.id, status=status, kind=kind), most=limit
         )
     terminal.show(
         rows if as_json else [_line(row) for row in rows], as_json=as_json, empty="No jobs yet."
@@ -94,8 +101,28 @@ async def show(database: Database, job: str, as_json: bool) -> None:
     async with database.system_tx() as conn:
         row = await jobs.get(conn, job_id_of(job))
         progress = await jobs.progress(conn, row)
+        report = await reports.report(conn, row.id)
     shown = {"percent": progress.percent, "queued": progress.queued, "active": progress.active}
-    terminal.show_one(asdict(row) | shown, as_json=as_json)
+    if as_json:
+        terminal.show_json(asdict(row) | shown | {"report": report})
+        return
+    terminal.show_one(asdict(row) | shown, as_json=False)
+    _show_report(report)
+
+
+def _show_report(report: Report) -> None:
+    """Say how pages ended, which were broken and why, and what was not visited."""
+    if report.ends:
+        ends = ", ".join(f"{count} {end.replace('_', ' ')}" for end, count in report.ends.items())
+        click.echo(f"\nVisits: {ends}.")
+    for row in report.broken:
+        click.echo(f"Failed: {row.url}\n  {row.error}")
+    for count, what in (
+        (report.blocked_count, "forbidden by robots.txt"),
+        (report.traps_count, "not followed, because they look endless"),
+    ):
+        if count:
+            click.echo(f"{count} URLs {what}; see: trapline jobs logs")
 
 
 @command.command("logs")
@@ -132,6 +159,76 @@ def _log_line(line: Line) -> str:
     url = line.context.get("url") if isinstance(line.context, dict) else None
     about = f" {url}" if url and str(url) not in line.message else ""
     return f"{line.at.astimezone():%Y-%m-%d %H:%M:%S} {line.level:7} {line.step:8} {line.message}{about}"
+
+
+@command.command("create")
+@click.argument("url", nargs=-1, required=True)
+@click.option("--pages", is_flag=True, help="Visit these URLs and follow no links.")
+@click.option("--limit", type=int, default=DEFAULT_LIMIT, show_default=True, help="Most pages.")
+@click.option("--priority", default=5, show_default=True, help="1 to 10; higher runs first.")
+@terminal.organisation_option
+@terminal.with_database
+async def create(
+    database: Database, url: tuple[str, ...], pages: bool, limit: int, priority: int, org: str
+) -> None:
+    """Start a job that workers run; print its id.
+
+    \b
+    Example: trapline jobs create https://example.com/a https://example.com/b --pages
+    """
+    async with database.system_tx() as conn:
+        organisation_id = (await tenancy.find_organisation(conn, org)).id
+        template = templates.typed_in(url, pages=pages, limit=limit)
+        click.echo(str(await templates.place(conn, Order(organisation_id, template, priority))))
+
+
+@command.command("counts")
+@terminal.organisation_option
+@terminal.json_option
+@terminal.with_database
+async def counts(database: Database, org: str, as_json: bool) -> None:
+    """Count jobs by kind and state.
+
+    \b
+    Example: trapline jobs counts
+    """
+    async with database.system_tx() as conn:
+        organisation = await tenancy.find_organisation(conn, org)
+        rows = await tally.count_jobs(
+            conn, organisation_id=organisation.id, since=listing.EVER, until=listing.NEVER
+        )
+    terminal.show(rows, as_json=as_json, empty="No jobs yet.")
+
+
+@command.command("errors")
+@click.argument("job")
+@click.option("--limit", default=100, type=click.IntRange(1, 10_000), help="At most so many.")
+@terminal.json_option
+@terminal.with_database
+async def errors(database: Database, job: str, limit: int, as_json: bool) -> None:
+    """List a job's tasks that failed for good.
+
+    \b
+    Example: trapline jobs errors 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10
+    """
+    async with database.system_tx() as conn:
+        found = await jobs.get(conn, job_id_of(job))
+        rows = await queries.errors_of_job(conn, job_id=found.id, after=0, most=limit)
+    terminal.show(rows, as_json=as_json, empty="No errors.")
+
+
+@command.command("delete")
+@click.argument("job")
+@terminal.with_database
+async def delete(database: Database, job: str) -> None:
+    """Forget an ended job with its tasks and results; what it stored of pages stays.
+
+    \b
+    Example: trapline jobs delete 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10
+    """
+    async with database.system_tx() as conn:
+        await listing.delete(conn, job_id_of(job))
+    click.echo("Deleted.")
 
 
 @command.command("cancel")
@@ -204,8 +301,4 @@ async def why_(database: Database, job: str) -> None:
     async with database.system_tx() as conn:
         row = await jobs.get(conn, job_id_of(job))
         click.echo(f"The job is {row.status}: {row.remaining} of {row.total} tasks remain.")
-        for task in await tasks.list_of_job(conn, row.id, most=1000):
-            if task.status == "open":
-                reason = await why.why(conn, TaskId(task.id), now=datetime.now(UTC))
-                click.echo(f"Task {task.id}: {reason}")
-                return
+        click.echo(await why.why_job(conn, row.id, now=datetime.now(UTC)))

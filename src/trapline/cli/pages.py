@@ -9,11 +9,11 @@ from trapline.cli import terminal
 from trapline.db import tenancy
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
-from trapline.errors import InvalidInput, NotFound, VisitFailed
+from trapline.errors import InvalidInput, NotFound
 from trapline.frontier.patterns import Patterns
-from trapline.frontier.url import typed_url, url_hash
-from trapline.model import JobId, OrganisationId, PageId, SiteId
-from trapline.pipeline import comparing
+from trapline.model import JobId, OrganisationId, PageId
+from trapline.pipeline import comparing, listing
+from trapline.pipeline.listing import Wanted
 from trapline.pipeline.sql import pages as queries
 from trapline.pipeline.sql.pages import PageRow, VersionRow
 from trapline.store import sites
@@ -31,13 +31,6 @@ def command() -> None:
     """
 
 
-def _hash_of(url: str) -> bytes:
-    try:
-        return url_hash(typed_url(url))
-    except VisitFailed as error:
-        raise InvalidInput(error.message) from None
-
-
 def _moment(text: str | None) -> datetime | None:
     if text is None:
         return None
@@ -51,41 +44,16 @@ def _moment(text: str | None) -> datetime | None:
 async def _page(conn: Connection, organisation_id: OrganisationId, reference: str) -> PageRow:
     """Find a page by its id, or by its URL where only one site has it."""
     try:
-        row = await queries.get_page(conn, page_id=PageId(UUID(reference)))
-        found = [] if row is None or row.organisation_id != organisation_id else [row]
+        row = await listing.page(conn, PageId(UUID(reference)))
+        found = [row] if row.organisation_id == organisation_id else []
     except ValueError:
-        found = await _list(conn, organisation_id, url=reference, limit=2)
+        wanted = Wanted(organisation_id, url=reference)
+        found = await listing.pages(conn, wanted, most=2)
     if not found:
         raise NotFound(f"There is no page {reference!r}.")
     if len(found) > 1:
         raise InvalidInput("Several sites have this URL; name the page by its id.")
     return found[0]
-
-
-async def _list(
-    conn: Connection,
-    organisation_id: OrganisationId,
-    *,
-    site_id: SiteId | None = None,
-    url: str | None = None,
-    since: str | None = None,
-    until: str | None = None,
-    gone: bool | None = None,
-    duplicate: bool | None = None,
-    limit: int = 100,
-) -> list[PageRow]:
-    return await queries.list_pages(
-        conn,
-        organisation_id=organisation_id,
-        site_id=site_id,
-        url_hash=None if url is None else _hash_of(url),
-        seen_since=_moment(since),
-        seen_until=_moment(until),
-        gone=gone,
-        duplicate=duplicate,
-        after=PageId(UUID(int=0)),
-        most=limit,
-    )
 
 
 @command.command("list")
@@ -129,17 +97,10 @@ async def list_(
         site_id = None
         if site is not None:
             site_id = (await sites.find(conn, organisation.id, site)).id
-        rows = await _list(
-            conn,
-            organisation.id,
-            site_id=site_id,
-            url=url,
-            since=since,
-            until=until,
-            gone=gone,
-            duplicate=duplicate,
-            limit=limit,
+        wanted = Wanted(
+            organisation.id, site_id, url, _moment(since), _moment(until), gone, duplicate
         )
+        rows = await listing.pages(conn, wanted, most=limit)
     lines = [{name: getattr(row, name) for name in _SHOWN} for row in rows]
     terminal.show(rows if as_json else lines, as_json=as_json, empty="No pages.")
 

@@ -1,7 +1,7 @@
 """`trapline schedule`: rules that make jobs."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, get_args
+from typing import get_args
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -58,14 +58,6 @@ def _moment(text: str | None, timezone: str) -> datetime | None:
     return moment
 
 
-def _template(urls: tuple[str, ...], *, pages: bool, limit: int) -> dict[str, Any]:
-    if pages:
-        return {"kind": templates.PAGES, "urls": list(urls)}
-    if len(urls) != 1:
-        raise InvalidInput("A crawl starts at one URL; with --pages a list is visited.")
-    return {"kind": "crawl", "url": urls[0], "options": {"limit": limit}}
-
-
 @command.command("add")
 @click.argument("name")
 @click.argument("url", nargs=-1, required=True)
@@ -116,7 +108,7 @@ async def add(
     chosen: ScheduleKind = kind or (
         "recurring" if cron or every else "scheduled" if at else "one_time"
     )
-    template = _template(url, pages=pages, limit=limit)
+    template = templates.typed_in(url, pages=pages, limit=limit)
     templates.read(template, site_id)
     rule = Rule(
         chosen,

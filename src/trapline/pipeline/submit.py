@@ -12,7 +12,7 @@ from trapline.frontier.url import split_url
 from trapline.model import JobId, MemberId, OrganisationId
 from trapline.pipeline.kinds import BATCH, CRAWL, KICKOFF, PAGE, Kickoff, PageTask, crawl_kinds
 from trapline.pipeline.options import CrawlOptions, VisitOptions
-from trapline.queue import jobs
+from trapline.queue import jobs, quotas
 from trapline.queue.gates import Gate
 from trapline.queue.jobs import NewJob
 from trapline.queue.tasks import NewTask
@@ -32,7 +32,10 @@ async def crawl(  # noqa: PLR0913 (who asks, for what, and how)
     job_id: JobId | None = None,
     metadata: Mapping[str, Any] = MappingProxyType({}),
 ) -> JobId:
-    """Start a crawl; its tasks run as soon as a worker is there."""
+    """Start a crawl; its tasks run as soon as a worker is there. LimitReached if the organisation
+    has used up its pages of today.
+    """
+    await quotas.require_pages(conn, organisation_id, now=datetime.now(UTC))
     job = NewJob(
         CRAWL,
         organisation_id,
@@ -61,17 +64,22 @@ async def batch(  # noqa: PLR0913 (who asks, for what, and how)
     options: VisitOptions,
     *,
     member_id: MemberId | None = None,
+    priority: int = 0,
+    metadata: Mapping[str, Any] = MappingProxyType({}),
     ttl: timedelta = timedelta(hours=24),
     job_id: JobId | None = None,
-    metadata: Mapping[str, Any] = MappingProxyType({}),
 ) -> JobId:
-    """Start a batch: these pages, given in canonical form, and no links of theirs."""
+    """Start a batch: these pages, given in canonical form, and no links of theirs. LimitReached as
+    for a crawl.
+    """
+    await quotas.require_pages(conn, organisation_id, now=datetime.now(UTC))
     job = NewJob(
         BATCH,
         organisation_id,
         id=job_id or jobs.new_id(),
-        metadata=metadata,
         member_id=member_id,
+        priority=priority,
+        metadata=metadata,
         max_active=options.max_concurrency,
         options=msgspec.to_builtins(options),
         zero_data_retention=options.scrape.zero_data_retention,

@@ -1,9 +1,9 @@
 """Templates of jobs: what a schedule keeps, read when it is written and made into jobs when it ticks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Annotated, Any, Final, Literal
+from datetime import datetime
+from typing import Annotated, Any, Final, assert_never
 
 import msgspec
 from msgspec import Meta, Struct
@@ -12,17 +12,15 @@ from trapline.db.connection import Connection
 from trapline.errors import InvalidInput, VisitFailed
 from trapline.frontier.url import typed_url
 from trapline.model import JobId, OrganisationId, SiteId
-from trapline.pipeline import submit
-from trapline.pipeline.kinds import PAGE, PageTask, crawl_kinds
-from trapline.pipeline.options import CrawlOptions
-from trapline.queue import jobs
-from trapline.queue.jobs import NewJob
+from trapline.pipeline import sites, submit
+from trapline.pipeline.kinds import BATCH, CRAWL
+from trapline.pipeline.options import CrawlOptions, VisitOptions
+from trapline.pipeline.sites import CrawlWishes
 from trapline.queue.schedules import DEFAULT_IMPORTANCE, priority_of
 from trapline.queue.sql.schedules import ScheduleRow
-from trapline.queue.tasks import NewTask, Unique
+from trapline.store import sites as stored_sites
 
 MOST_URLS: Final = 10_000
-PAGES = "batch_scrape"
 
 
 class CrawlTemplate(Struct, frozen=True, tag="crawl", tag_field="kind", forbid_unknown_fields=True):
@@ -31,27 +29,48 @@ class CrawlTemplate(Struct, frozen=True, tag="crawl", tag_field="kind", forbid_u
     url: str
     options: dict[str, Any] = {}
 
+    def wishes(self, site_id: SiteId | None) -> CrawlOptions:
+        return CrawlOptions.parse(**self.options | {"url": self.url}, **_of_site(site_id))
 
-class PagesTemplate(Struct, frozen=True, tag=PAGES, tag_field="kind", forbid_unknown_fields=True):
+
+class PagesTemplate(
+    Struct, frozen=True, tag="batch_scrape", tag_field="kind", forbid_unknown_fields=True
+):
     """Visit these pages and follow no links."""
 
     urls: Annotated[list[str], Meta(min_length=1, max_length=MOST_URLS)]
     options: dict[str, Any] = {}
 
+    def wishes(self, site_id: SiteId | None) -> VisitOptions:
+        return VisitOptions.parse(**self.options, **_of_site(site_id))
+
+    def typed(self) -> list[str]:
+        """Return each URL once, in canonical form."""
+        return list(dict.fromkeys(map(_typed, self.urls)))
+
 
 Template = CrawlTemplate | PagesTemplate
-KINDS: Final[tuple[Literal["crawl", "batch_scrape"], ...]] = ("crawl", "batch_scrape")
 
 
-def read(
-    template: Mapping[str, Any], site_id: SiteId | None = None
-) -> tuple[Template, CrawlOptions]:
+def read(template: Mapping[str, Any], site_id: SiteId | None = None) -> Template:
     """Check a template as far as that is possible before it is used."""
     try:
-        parsed = msgspec.convert(template, Template)
+        parsed: Template = msgspec.convert(template, Template)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"The template is not of a job: {error}") from None
-    return parsed, _options(parsed, site_id)
+    parsed.wishes(site_id)
+    if isinstance(parsed, PagesTemplate):
+        parsed.typed()
+    return parsed
+
+
+def typed_in(urls: Sequence[str], *, pages: bool, limit: int) -> dict[str, Any]:
+    """Make a template of what a person types: a crawl from one URL, or a visit to each of many."""
+    if pages:
+        return {"kind": BATCH, "urls": list(urls)}
+    if len(urls) != 1:
+        raise InvalidInput("A crawl starts at one URL; with --pages a list is visited.")
+    return {"kind": CRAWL, "url": urls[0], "options": {"limit": limit}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,40 +98,44 @@ async def create(conn: Connection, schedule: ScheduleRow, tick: datetime) -> Job
 
 async def place(conn: Connection, order: Order) -> JobId:
     """Make the job that a template describes."""
-    template, options = read(order.template, order.site_id)
-    priority = priority_of(order.importance)
-    if isinstance(template, CrawlTemplate):
-        return await submit.crawl(
-            conn, order.organisation_id, options, priority=priority, metadata=order.metadata
-        )
-    job = NewJob(
-        PAGES,
-        order.organisation_id,
-        priority=priority,
-        limit=options.limit,
-        max_active=options.max_concurrency,
-        options=msgspec.to_builtins(options),
+    template = read(order.template, order.site_id)
+    urgency: dict[str, Any] = {
+        "priority": priority_of(order.importance),
+        "metadata": order.metadata,
+    }
+    match template:
+        case CrawlTemplate() if order.site_id is not None:
+            return await _crawl_site(conn, order, template)
+        case CrawlTemplate():
+            return await submit.crawl(
+                conn, order.organisation_id, template.wishes(order.site_id), **urgency
+            )
+        case PagesTemplate():
+            return await submit.batch(
+                conn,
+                order.organisation_id,
+                template.typed(),
+                template.wishes(order.site_id),
+                **urgency,
+            )
+        case _:
+            assert_never(template)
+
+
+async def _crawl_site(conn: Connection, order: Order, template: CrawlTemplate) -> JobId:
+    """Crawl a site with its own config; the template's options are put over it."""
+    site = await stored_sites.find(conn, order.organisation_id, str(order.site_id))
+    wishes = CrawlWishes(
+        embedded_config=template.options | {"url": template.url},
         metadata=order.metadata,
+        priority=priority_of(order.importance),
+        trigger="schedule" if "schedule_id" in order.metadata else "manual",
     )
-    tasks = [
-        NewTask(PAGE, PageTask(url=url), gate=submit.host_gate(options, url), unique=Unique(url))
-        for url in map(_typed, template.urls)
-    ]
-    await jobs.submit(conn, crawl_kinds(), job, tasks, now=datetime.now(UTC))
-    return job.id
+    return await sites.crawl(conn, site, wishes)
 
 
-def _options(template: Template, site_id: SiteId | None) -> CrawlOptions:
-    given = dict(template.options)
-    if site_id is not None:
-        given["site_id"] = site_id
-    if isinstance(template, CrawlTemplate):
-        return CrawlOptions.parse(**given | {"url": template.url})
-    urls = [_typed(url) for url in template.urls]
-    # A list has no section and no neighbours: what it names is what is visited, and redirects may
-    # lead anywhere.
-    fixed = {"url": urls[0], "limit": len(urls), "max_depth": 0, "external_links": True}
-    return CrawlOptions.parse(**given | fixed | {"sitemap": "skip"})
+def _of_site(site_id: SiteId | None) -> dict[str, Any]:
+    return {} if site_id is None else {"site_id": site_id}
 
 
 def _typed(url: str) -> str:

@@ -1,5 +1,6 @@
 """Change tracking as scrapes ask for it: compared with the last scrape of the URL under a tag."""
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,8 @@ from trapline.store.identity import content_hash
 from trapline.store.sql import snapshots
 from trapline.store.sql.snapshots import LastSnapshotRow
 
+ChangeStatus = Literal["new", "same", "changed", "removed"]
+
 GIT_DIFF: Final = "git-diff"
 JSON: Final = "json"
 _GONE: Final = frozenset({404, 410})
@@ -25,7 +28,7 @@ class Tracked:
     """What became of a page since its last scrape."""
 
     previous_scrape_at: datetime | None
-    change_status: Literal["new", "same", "changed", "removed"]
+    change_status: ChangeStatus
     visibility: Literal["visible", "hidden"]
     diff: Diff | None = None
     previous_json: Any = None
@@ -71,23 +74,25 @@ async def track(  # noqa: PLR0913 (what was found, whose, when, and what to comp
             gone=gone,
         )
     hidden = await queries.was_unlinked(conn, organisation_id=organisation_id, url_hash=key)
-    change = _status(before, markdown, gone=gone)
-    changed = change == "changed" and before is not None
+    change, found = await _judged(before, markdown, gone=gone)
     return Tracked(
         previous_scrape_at=None if before is None else before.scraped_at,
         change_status=change,
         visibility="hidden" if hidden else "visible",
-        diff=diff(before.markdown, markdown) if changed and before and GIT_DIFF in modes else None,
+        diff=found if GIT_DIFF in modes else None,
         previous_json=before.extracted if before is not None and JSON in modes else None,
     )
 
 
-def _status(
+async def _judged(
     before: LastSnapshotRow | None, markdown: str, *, gone: bool
-) -> Literal["new", "same", "changed", "removed"]:
+) -> tuple[ChangeStatus, Diff | None]:
     if gone:
-        return "removed"
+        return "removed", None
     if before is None or before.gone:
-        return "new"
-    same = content_hash(before.markdown) == content_hash(markdown)
-    return "same" if same or not diff(before.markdown, markdown).changed else "changed"
+        return "new", None
+    if content_hash(before.markdown) == content_hash(markdown):
+        return "same", None
+    # A large diff takes its time, and the loop has others to answer.
+    found = await asyncio.to_thread(diff, before.markdown, markdown)
+    return ("changed", found) if found.changed else ("same", None)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from trapline.db.connection import Connection
 from trapline.model import JobId
 from trapline.queue.sql import audit as queries
+from trapline.queue.sql import tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,12 @@ async def audit(conn: Connection, job_id: JobId | None = None) -> list[Differenc
     found += [
         Difference(f"organisation {row.organisation_id}", "slots", row.active, row.rows_say)
         for row in await queries.quota_differences(conn)
+    ]
+    found += [
+        Difference(
+            f"organisation {row.organisation_id}", f"jobs {row.status}", row.tally, row.rows_say
+        )
+        for row in await tally.tally_differences(conn)
     ]
     found += [
         Difference(f"task {row.id}", row.problem, None, None)

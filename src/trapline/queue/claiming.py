@@ -67,7 +67,8 @@ class Claimer:
         asked = {want.lane.id: want for want in wants}
         got: dict[int, list[tuple[int, int]]] = defaultdict(list)
         blocked: dict[int, tuple[str, datetime]] = {}
-        for row in rows:
+        # The database answers in the order in which the rows lie.
+        for row in sorted(rows, key=_position):
             if row.task_id is not None:
                 lane_id = row.lane_id or 0
                 got[lane_id].append((row.priority or 0, row.turn or 0))
@@ -100,6 +101,10 @@ class Claimer:
         except msgspec.ValidationError as error:
             task.payload = error
             claim.strange.append(task)
+
+
+def _position(row: TurnRow) -> tuple[int, int]:
+    return row.priority or 0, row.turn or 0
 
 
 def _results(done: Sequence[Attempt]) -> list[str]:

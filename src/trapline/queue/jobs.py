@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+import msgspec
+
 from trapline.db.connection import Connection
 from trapline.errors import Conflict, InvalidInput, NotFound
 from trapline.model import JobId, MemberId, OrganisationId, TraceId, new_uuid
 from trapline.queue import tasks
 from trapline.queue.gates import Gate
-from trapline.queue.kinds import Kinds
+from trapline.queue.kinds import Kinds, checked
 from trapline.queue.sql import jobs as queries
 from trapline.queue.sql.jobs import JobRow
 from trapline.queue.tasks import Added, NewTask, Place
@@ -162,7 +164,6 @@ async def progress(conn: Connection, job: JobRow) -> Progress:
     """Return the counters that a status call shows."""
     active = await queries.active_tasks(conn, job_id=job.id) if job.status not in ENDED else 0
     active = min(active, job.remaining)
-    ended = job.total - job.remaining
     return Progress(
         total=job.total,
         queued=job.remaining - active,
@@ -173,8 +174,15 @@ async def progress(conn: Connection, job: JobRow) -> Progress:
         cancelled=job.cancelled,
         found=job.found,
         from_sitemap=job.from_sitemap,
-        percent=100.0 if job.status in ENDED else round(100 * ended / max(job.total, 1), 1),
+        percent=percent(job),
     )
+
+
+def percent(job: JobRow) -> float:
+    """Return how much of a job has ended, well or badly."""
+    if job.status in ENDED:
+        return 100.0
+    return round(100 * (job.total - job.remaining) / max(job.total, 1), 1)
 
 
 async def cancel(
@@ -274,6 +282,8 @@ async def _check(conn: Connection, job: NewJob) -> None:
         raise InvalidInput("A job's retries cannot be negative.")
     if job.ttl <= timedelta():
         raise InvalidInput("A job's time to live must be longer than nothing.")
+    described = [dict(job.options), dict(job.variables), dict(job.metadata)]
+    checked(msgspec.json.encode(described), "What describes the job")
     if job.parent_id is not None:
         if job.parent_id == job.id:
             raise InvalidInput("A job cannot be its own parent.")

@@ -5,8 +5,9 @@ from typing import Final
 
 from trapline.queue.finishing import Attempt
 
+MOST_STORED: Final = 200
 # A page may have thousands of links: what one transaction holds in memory is bounded by them too.
-MOST_CHILDREN: Final = 5_000
+MOST_CHILDREN_STORED: Final = 5_000
 
 
 class Outbox:
@@ -37,15 +38,14 @@ class Outbox:
         self.settling += len(attempts)
         return attempts
 
-    def take_rich(self, most: int) -> list[Attempt]:
+    def take_rich(self) -> list[Attempt]:
         """The same for attempts with something to store, a batch at a time."""
-        attempts: list[Attempt] = []
-        children = 0
-        for attempt in self.rich[:most]:
+        size = children = 0
+        for attempt in self.rich[:MOST_STORED]:
             children += len(attempt.children)
-            if attempts and children > MOST_CHILDREN:
+            if size and children > MOST_CHILDREN_STORED:
                 break
-            attempts.append(attempt)
-        del self.rich[: len(attempts)]
+            size += 1
+        attempts, self.rich = self.rich[:size], self.rich[size:]
         self.settling += len(attempts)
         return attempts

@@ -1,14 +1,21 @@
 """What a task waits for, in one sentence."""
 
 from datetime import datetime
+from typing import Final
 
 from trapline.db.connection import Connection
 from trapline.errors import NotFound
-from trapline.model import TaskId
+from trapline.model import JobId, TaskId
+from trapline.queue import jobs
+from trapline.queue.quotas import tomorrow
 from trapline.queue.retries import Verdict
 from trapline.queue.sql import agents
+from trapline.queue.sql import jobs as job_queries
 from trapline.queue.sql import why as queries
 from trapline.queue.sql.why import PlaceRow
+
+_LONG_WAIT: Final = 2.0
+_FELT: Final = 0.01
 
 
 async def why(conn: Connection, task_id: TaskId, *, now: datetime) -> str:
@@ -18,6 +25,29 @@ async def why(conn: Connection, task_id: TaskId, *, now: datetime) -> str:
         raise NotFound(f"There is no task {task_id}.")
     alive = await agents.any_agent(conn, kind=place.kind)
     return explain(place, now=now, alive=alive)
+
+
+async def why_job(conn: Connection, job_id: JobId, *, now: datetime) -> str:
+    """Say what a job's next task waits for, or how the job ended."""
+    job = await jobs.get(conn, job_id)
+    if job.status in jobs.ENDED:
+        return f"It ended: {job.status}."
+    task_id = await job_queries.next_task(conn, job_id=job_id)
+    if task_id is None:
+        return "It has no task to run just now."
+    return f"Task {task_id}: {await why(conn, task_id, now=now)}"
+
+
+async def pace_of(conn: Connection, job_id: JobId, *, now: datetime) -> str:
+    """Say in a few words how fast a job may go, and what it waits for if that is long."""
+    gate = await queries.slowest_gate(conn, job_id=job_id)
+    if gate is None:
+        return ""
+    wait = (gate.ready_at - now).total_seconds()
+    if wait > _LONG_WAIT:
+        return f"{gate.name.removeprefix('host:')} is left alone for {wait:.0f} s"
+    gap = gate.gap.total_seconds()
+    return f"{gate.in_flight} at once" + (f", {gap:.2g} s apart" if gap >= _FELT else "")
 
 
 def explain(place: PlaceRow, *, now: datetime, alive: bool) -> str:  # noqa: PLR0911 (one per reason)
@@ -46,6 +76,9 @@ def _limits(place: PlaceRow, now: datetime) -> str:
         return f"Its job is at its limit of {place.max_active} tasks at once."
     if place.max_concurrency is not None and place.organisation_active >= place.max_concurrency:
         return f"Its organisation is at its limit of {place.max_concurrency} tasks at once."
+    most = place.max_pages_per_day
+    if most is not None and place.counted and place.pages_today >= most:
+        return f"Its organisation has visited its {most} pages of today, until {tomorrow(now)}."
     if place.bound is not None and (place.in_flight or 0) >= place.bound:
         return f"The gate {place.gate} is full: {place.in_flight} of {place.bound} in flight."
     if place.ready_at is not None and place.ready_at > now:

@@ -1,5 +1,6 @@
-"""Sites, pages and their versions, duplicates, blobs.
+"""Sites, pages and their versions, duplicates, changes, blobs.
 
 In: a Document and its visit. Out: a new page version, or the finding that nothing changed.
-Owns the schema `store`: site, page, version, blob, content_hash, change.
+Owns the schema `store`: site, site_config, page, version, blob, change, sighting, content_hash,
+fingerprint, likeness, snapshot, sweep.
 """

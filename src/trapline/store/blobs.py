@@ -15,8 +15,11 @@ import zstandard
 
 from trapline.db.connection import Connection
 from trapline.errors import NotFound, SettingsError, Unavailable
+from trapline.settings import Settings
+from trapline.store.objects import Objects
 from trapline.store.shelf import Directory, Shelf
 from trapline.store.sql import blobs as queries
+from trapline.store.sql.blobs import BlobRow
 
 DATABASE: Final = "db"
 _LEVEL: Final = 3
@@ -37,16 +40,19 @@ class Blobs:
     """Where bytes are put and found. Without a shelf that is the database."""
 
     shelf: Shelf | None = None
+    # Where older ones may still lie.
+    before: tuple[Shelf, ...] = ()
 
     @classmethod
-    def at(cls, place: str) -> "Blobs":
-        """Read the setting: `db:` or `file:/path`."""
-        scheme, _, path = place.partition(":")
-        if scheme == DATABASE and not path:
-            return cls()
-        if scheme == Directory.name and path:
-            return cls(Directory(Path(path)))
-        raise SettingsError("TRAPLINE_BLOBS must be db: or file:/a/directory.")
+    def of(cls, settings: Settings) -> "Blobs":
+        """Read the settings: `db:`, `file:/path` or `s3://bucket/prefix`, now and before."""
+        older = None if settings.blobs_before is None else _shelf(settings.blobs_before, settings)
+        return cls(_shelf(settings.blobs, settings), () if older is None else (older,))
+
+    @property
+    def place(self) -> str:
+        """What the row of a new blob names as its place."""
+        return DATABASE if self.shelf is None else self.shelf.name
 
     async def put(self, conn: Connection, packed: Iterable[Packed]) -> None:
         """Store what is not there yet, sorted so that two workers cannot deadlock."""
@@ -58,7 +64,7 @@ class Blobs:
             conn,
             hashes=[blob.sha256 for blob in blobs],
             sizes=[blob.size for blob in blobs],
-            places=[DATABASE if shelf is None else shelf.name for _ in blobs],
+            places=[self.place for _ in blobs],
             compresseds=[blob.compressed for blob in blobs],
             datas=[blob.data if shelf is None else None for blob in blobs],
         )
@@ -70,19 +76,39 @@ class Blobs:
         row = await queries.get_blob(conn, hash=sha256)
         if row is None:
             raise NotFound(f"There are no bytes with the hash {sha256.hex()}.")
-        data = row.data
-        if data is None:
-            data = await self.shelf_of(row.place).read(sha256)
+        data = await self._data(row)
         body = unpack(data, row.size) if row.compressed else data
         if hashlib.sha256(body).digest() != sha256:
             raise Unavailable(f"The stored bytes of {sha256.hex()} are damaged.")
         return body
 
+    async def packed(self, conn: Connection, sha256: bytes) -> bytes:
+        """Return bytes as they are stored."""
+        row = await queries.get_blob(conn, hash=sha256)
+        if row is None:
+            raise NotFound(f"There are no bytes with the hash {sha256.hex()}.")
+        return await self._data(row)
+
+    async def _data(self, row: BlobRow) -> bytes:
+        return row.data if row.data is not None else await self.shelf_of(row.place).read(row.sha256)
+
     def shelf_of(self, place: str) -> Shelf:
         """Return the shelf that a row names."""
-        if self.shelf is None or self.shelf.name != place:
-            raise Unavailable(f"The bytes lie at {place}:, but TRAPLINE_BLOBS does not say where.")
-        return self.shelf
+        for shelf in (self.shelf, *self.before):
+            if shelf is not None and shelf.name == place:
+                return shelf
+        raise Unavailable(f"The bytes lie at {place}:, but TRAPLINE_BLOBS does not say where.")
+
+
+def _shelf(place: str, settings: Settings) -> Shelf | None:
+    scheme, _, path = place.partition(":")
+    if scheme == DATABASE and not path:
+        return None
+    if scheme == Directory.name and path:
+        return Directory(Path(path))
+    if scheme == Objects.name:
+        return Objects.at(place, settings)
+    raise SettingsError("TRAPLINE_BLOBS must be db:, file:/a/directory or s3://bucket/prefix.")
 
 
 def pack(body: bytes) -> Packed:
@@ -94,7 +120,7 @@ def pack(body: bytes) -> Packed:
     )
 
 
-def unpack(data: bytes, size: int) -> bytes:
+def unpack(data: bytes, size: int = 0) -> bytes:
     """Decompress what `pack` made; damaged bytes are as good as none."""
     try:
         return zstandard.decompress(data, max_output_size=size)

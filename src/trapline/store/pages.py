@@ -93,14 +93,16 @@ async def record(conn: Connection, sightings: Sequence[Sighting]) -> list[Record
             if change is not Change.SAME and digest is not None
         ],
     )
-    recorded, events = [], []
+    recorded: list[Recorded] = []
+    # Of two sightings of a page the last one counts, here too.
+    events: dict[PageId, Event] = {}
     for sighting, (change, digest) in zip(sightings, verdicts, strict=True):
         page = before[sighting.site_id, sighting.url_id]
         version_id, number = added.get(page.page_id, (page.version_id, page.version_number))
         recorded.append(Recorded(page.page_id, version_id, number, change))
         if _is_news(sighting, page, change, digest):
-            events.append(_event(sighting, page, change, version_id))
-    await changes.note(conn, events)
+            events[page.page_id] = _event(sighting, page, change, version_id)
+    await changes.note(conn, list(events.values()))
     await _leave_for_counting(conn, sightings, recorded)
     return recorded
 

@@ -1,7 +1,7 @@
 """/v2/crawl: start, status, errors, cancel, and what runs now."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from fastapi import APIRouter, Header, Request, Response
@@ -31,9 +31,12 @@ from trapline.errors import Conflict, NotFound
 from trapline.model import JobId, OrganisationId
 from trapline.pipeline import results, submit, usage
 from trapline.pipeline.kinds import BATCH, CRAWL
-from trapline.queue import jobs
-from trapline.queue.sql import jobs as job_queries
+from trapline.queue import jobs, listing
+from trapline.queue.jobs import Status
+from trapline.queue.listing import Wanted
 from trapline.queue.sql.jobs import JobRow
+
+_OPEN: Final[tuple[Status, ...]] = ("pending", "running", "paused")
 
 router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"], responses=responses())
 
@@ -126,10 +129,8 @@ async def active(who: Reader, conn: Tenant) -> Response:
 async def ongoing(conn: Connection, organisation_id: OrganisationId) -> list[dict[str, Any]]:
     rows = [
         job
-        for status in ("pending", "running", "paused")
-        for job in await job_queries.list_jobs(
-            conn, organisation_id=organisation_id, status=status, kind=CRAWL, before=None, most=1000
-        )
+        for status in _OPEN
+        for job in await listing.listed(conn, Wanted(organisation_id, status, CRAWL), most=1000)
     ]
     return [
         {

@@ -155,7 +155,7 @@ async def get_difference(
     after = await page_queries.version_by_id(conn, version_id=row.version_id)
     if before is None or after is None:
         raise NotFound("A version of this change is not kept any more.")
-    return difference(before, after, await noise_of(conn, row.site_id))
+    return await difference(before, after, await noise_of(conn, row.site_id))
 
 
 def summary_of(row: ChangeRow) -> str:

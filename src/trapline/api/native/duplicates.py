@@ -13,8 +13,8 @@ from trapline.api.native.pages import Hex, SitePage
 from trapline.api.paging import Cursor, Most, Number, Page
 from trapline.errors import NotFound
 from trapline.model import PageId, SiteId
+from trapline.pipeline import listing
 from trapline.pipeline.sql import duplicates as queries
-from trapline.pipeline.sql import pages as page_queries
 from trapline.store import duplicates, sites
 from trapline.store.sql import duplicates as store_queries
 
@@ -126,7 +126,7 @@ async def decide(conn: Tenant, who: Writer, page_id: UUID, decision: Decision) -
     del who
     other = None if decision.duplicate_of is None else PageId(decision.duplicate_of)
     await duplicates.decide(conn, PageId(page_id), other)
-    return await _page(conn, page_id)
+    return SitePage.of(await listing.page(conn, PageId(page_id)))
 
 
 @router.delete("/pages/{page_id}")
@@ -134,11 +134,4 @@ async def undecide(conn: Tenant, who: Writer, page_id: UUID) -> SitePage:
     """Forget what was decided by hand: what was found holds again."""
     del who
     await duplicates.undecide(conn, PageId(page_id))
-    return await _page(conn, page_id)
-
-
-async def _page(conn: Tenant, page_id: UUID) -> SitePage:
-    row = await page_queries.get_page(conn, page_id=PageId(page_id))
-    if row is None:
-        raise NotFound(f"There is no page {page_id}.")
-    return SitePage.of(row)
+    return SitePage.of(await listing.page(conn, PageId(page_id)))

@@ -1,5 +1,6 @@
 """`/api/pages`: pages, their versions, how they were at a time and what differs between two."""
 
+import asyncio
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -10,11 +11,10 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 from trapline.api import paging
 from trapline.api.access import Reader, Tenant
 from trapline.api.paging import Cursor, Most, Number, Page
-from trapline.errors import InvalidInput, NotFound, VisitFailed
+from trapline.errors import NotFound
 from trapline.frontier.patterns import Patterns
-from trapline.frontier.url import typed_url, url_hash
 from trapline.model import JobId, PageId, SiteId
-from trapline.pipeline import comparing
+from trapline.pipeline import comparing, listing
 from trapline.pipeline.sql import pages as queries
 from trapline.pipeline.sql.pages import PageRow, VersionRow
 from trapline.queue import jobs
@@ -152,20 +152,20 @@ async def list_pages(
     cursor: Cursor = None,
     most: Most = 100,
 ) -> Page[SitePage]:
-    """List pages by site, URL and time, in the order in which they were first seen."""
-    rows = await queries.list_pages(
-        conn,
-        organisation_id=who.organisation_id,
-        site_id=None if site_id is None else SiteId(site_id),
-        url_hash=None if url is None else _hash_of(url),
-        seen_since=seen_since,
-        seen_until=seen_until,
-        gone=gone,
-        duplicate=duplicate,
-        after=paging.decode(cursor, UUID) or UUID(int=0),
-        most=most + 1,
+    """List pages by site, URL and time, in the order in which they were found."""
+    wanted = listing.Wanted(
+        who.organisation_id,
+        None if site_id is None else SiteId(site_id),
+        url,
+        seen_since,
+        seen_until,
+        gone,
+        duplicate,
     )
-    following = paging.cut(rows, most, lambda row: row.page_id)
+    in_site = url is None and site_id is not None
+    after = paging.decode(cursor, Number) if in_site else paging.decode(cursor, UUID)
+    rows = await listing.pages(conn, wanted, after=after, most=most + 1)
+    following = paging.cut(rows, most, lambda row: listing.place(wanted, row))
     return Page(items=[SitePage.of(row) for row in rows[:most]], next=following)
 
 
@@ -190,7 +190,7 @@ async def list_pages_of_job(
 async def get_page(conn: Tenant, who: Reader, page_id: UUID) -> SitePage:
     """Show a page."""
     del who
-    return SitePage.of(await _page(conn, page_id))
+    return SitePage.of(await listing.page(conn, PageId(page_id)))
 
 
 @router.get("/{page_id}/versions")
@@ -199,7 +199,7 @@ async def list_versions(
 ) -> Page[VersionInList]:
     """List a page's versions, newest first."""
     del who
-    page = await _page(conn, page_id)
+    page = await listing.page(conn, PageId(page_id))
     rows = await queries.list_versions(
         conn,
         page_id=page.page_id,
@@ -216,7 +216,7 @@ async def get_version(
 ) -> WholeVersion:
     """Show a version with its content."""
     del who
-    page = await _page(conn, page_id)
+    page = await listing.page(conn, PageId(page_id))
     return WholeVersion.model_validate(await _version(conn, page, number))
 
 
@@ -226,7 +226,7 @@ async def get_page_at(
 ) -> WholeVersion:
     """Show a page as it was at a time."""
     del who
-    page = await _page(conn, page_id)
+    page = await listing.page(conn, PageId(page_id))
     row = await queries.version_at(conn, page_id=page.page_id, at=time)
     if row is None:
         raise NotFound(f"The page was first seen later, at {page.first_seen_at.isoformat()}.")
@@ -246,11 +246,11 @@ async def compare_versions(
     Lines that the site calls noise are left out of the difference.
     """
     del who
-    page = await _page(conn, page_id)
+    page = await listing.page(conn, PageId(page_id))
     later = page.version_number if new is None else new
     earlier = max(1, later - 1) if old is None else old
     before, after = await _version(conn, page, earlier), await _version(conn, page, later)
-    return difference(before, after, await noise_of(conn, page.site_id))
+    return await difference(before, after, await noise_of(conn, page.site_id))
 
 
 @router.get("/{page_id}/documents")
@@ -259,7 +259,7 @@ async def list_documents(
 ) -> list[PageDocument]:
     """List the files that a page's versions were made from, newest first."""
     del who
-    page = await _page(conn, page_id)
+    page = await listing.page(conn, PageId(page_id))
     rows = await queries.documents_of(conn, page_id=page.page_id, most=most)
     return [PageDocument.model_validate(row) for row in rows]
 
@@ -267,9 +267,10 @@ async def list_documents(
 _LAST = 2**31 - 1
 
 
-def difference(before: VersionRow, after: VersionRow, noise: Patterns) -> Difference:
+async def difference(before: VersionRow, after: VersionRow, noise: Patterns) -> Difference:
     """Compare two versions as they are shown."""
-    found = comparing.difference(before.markdown, after.markdown, noise)
+    # A large diff takes its time, and the loop has others to answer.
+    found = await asyncio.to_thread(comparing.difference, before.markdown, after.markdown, noise)
     return Difference(
         old=WholeVersion.model_validate(before),
         new=WholeVersion.model_validate(after),
@@ -290,22 +291,8 @@ async def noise_of(conn: Tenant, site_id: SiteId | None) -> Patterns:
     return Patterns(tuple(site.config.get("ignore_patterns", ())) if site is not None else ())
 
 
-async def _page(conn: Tenant, page_id: UUID) -> PageRow:
-    row = await queries.get_page(conn, page_id=PageId(page_id))
-    if row is None:
-        raise NotFound(f"There is no page {page_id}.")
-    return row
-
-
 async def _version(conn: Tenant, page: PageRow, number: int) -> VersionRow:
     row = await queries.get_version(conn, page_id=page.page_id, number=number)
     if row is None:
         raise NotFound(f"The page has no version {number}, or not any more.")
     return row
-
-
-def _hash_of(url: str) -> bytes:
-    try:
-        return url_hash(typed_url(url))
-    except VisitFailed as error:
-        raise InvalidInput(error.message) from None

@@ -166,7 +166,7 @@ async def list_schedules(
     most: Most = 50,
 ) -> Page[Schedule]:
     """List schedules, newest first."""
-    place = paging.decode(cursor, tuple[datetime, UUID])
+    place = paging.decode(cursor, tuple[paging.Moment, UUID])
     rows = await queries.list_schedules(
         conn,
         organisation_id=who.organisation_id,
@@ -220,7 +220,9 @@ async def list_runs(
     """List what became of a schedule's ticks, latest first: the skipped ones too, with the reason."""
     del who
     row = await schedules.get(conn, ScheduleId(schedule_id))
-    rows = await schedules.runs(conn, row.id, before=paging.decode(cursor, int), most=most + 1)
+    rows = await schedules.runs(
+        conn, row.id, before=paging.decode(cursor, paging.Number), most=most + 1
+    )
     following = paging.cut(rows, most, lambda run: run.id)
     return Page(items=[ScheduleRun.model_validate(run) for run in rows[:most]], next=following)
 

@@ -287,6 +287,10 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION queue.day_of(p_at timestamp with time zone) RETURNS date
+    LANGUAGE sql IMMUTABLE
+    RETURN ((p_at AT TIME ZONE 'UTC'::text))::date;
+
 CREATE FUNCTION queue.end_if_empty(p_job uuid) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
@@ -397,6 +401,27 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION queue.fit_pages(p_lane bigint, p_want queue.want, p_most integer, p_pages bigint, OUT looked bigint, OUT take integer, OUT pages bigint) RETURNS record
+    LANGUAGE sql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+    WITH upcoming AS MATERIALIZED (
+        SELECT r.priority, r.turn, r.task_id FROM queue.ready r
+        WHERE r.lane_id = p_lane AND (r.priority, r.turn) > (p_want.after_priority, p_want.after_turn)
+            AND r.priority <= p_want.to_priority
+        ORDER BY r.priority, r.turn LIMIT p_most FOR UPDATE SKIP LOCKED
+    ),
+    counted AS (
+        SELECT t.counted, count(*) FILTER (WHERE t.counted) OVER (ORDER BY u.priority, u.turn) AS nth
+        FROM upcoming u
+        CROSS JOIN LATERAL (SELECT t.counted FROM queue.task t WHERE t.id = u.task_id OFFSET 0) t
+    )
+    SELECT count(*), (count(*) FILTER (WHERE c.nth <= p_pages OR c.nth = 0))::integer,
+           count(*) FILTER (WHERE c.counted AND c.nth <= p_pages)
+    FROM counted c
+$$;
+
 CREATE FUNCTION queue.forget_job(p_job uuid, p_most integer) RETURNS bigint
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
@@ -405,20 +430,34 @@ CREATE FUNCTION queue.forget_job(p_job uuid, p_most integer) RETURNS bigint
 DECLARE
     ids bigint[] := ARRAY(
         SELECT t.id FROM queue.task t WHERE t.job_id = p_job ORDER BY t.id LIMIT p_most);
+    gone bigint;
 BEGIN
     DELETE FROM queue.done d WHERE d.task_id = ANY (ids);
     DELETE FROM queue.waiting w WHERE w.task_id = ANY (ids);
     DELETE FROM queue.dead_letter d WHERE d.task_id = ANY (ids);
     DELETE FROM queue.overflow o WHERE o.job_id = p_job AND o.task_id = ANY (ids);
     DELETE FROM queue.task t WHERE t.id = ANY (ids);
-    IF cardinality(ids) < p_most THEN
-        DELETE FROM queue.ready r USING queue.lane l WHERE l.job_id = p_job AND r.lane_id = l.id;
-        DELETE FROM queue.lane l WHERE l.job_id = p_job;
-        DELETE FROM queue.unique_key k WHERE k.scope = p_job;
-        DELETE FROM queue.unique_key k WHERE k.job_id = p_job AND k.scope <> k.job_id;
-        DELETE FROM queue.event e WHERE e.job_id = p_job;
-        DELETE FROM queue.job j WHERE j.id = p_job;
-    END IF;
+    IF cardinality(ids) = p_most THEN RETURN p_most; END IF;
+
+    DELETE FROM queue.event e WHERE e.ctid = ANY (ARRAY(
+        SELECT i.ctid FROM queue.event i WHERE i.job_id = p_job LIMIT p_most));
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    IF gone = p_most THEN RETURN p_most; END IF;
+
+    DELETE FROM queue.unique_key k WHERE k.ctid = ANY (ARRAY(
+        SELECT i.ctid FROM queue.unique_key i WHERE i.scope = p_job LIMIT p_most));
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    IF gone = p_most THEN RETURN p_most; END IF;
+
+    DELETE FROM queue.unique_key k WHERE k.ctid = ANY (ARRAY(
+        SELECT i.ctid FROM queue.unique_key i
+        WHERE i.job_id = p_job AND i.scope <> i.job_id LIMIT p_most));
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    IF gone = p_most THEN RETURN p_most; END IF;
+
+    DELETE FROM queue.ready r USING queue.lane l WHERE l.job_id = p_job AND r.lane_id = l.id;
+    DELETE FROM queue.lane l WHERE l.job_id = p_job;
+    DELETE FROM queue.job j WHERE j.id = p_job;
     RETURN cardinality(ids);
 END
 $$;
@@ -461,10 +500,17 @@ DECLARE
     o record;
 BEGIN
     FOR o IN
-        SELECT e.organisation_id AS id, count(*) AS n FROM unnest(p_endings) e
-        WHERE e.slots & 4 > 0 GROUP BY 1 ORDER BY 1
+        SELECT e.organisation_id AS id, count(*) FILTER (WHERE e.slots & 4 > 0) AS n,
+               -- A page that was skipped, or comes again, has not been visited today.
+               count(*) FILTER (WHERE e.slots & 16 > 0 AND e.verdict NOT IN (0, 1)
+                   AND queue.day_of(e.claimed_at) = queue.day_of(now())) AS unvisited
+        FROM unnest(p_endings) e
+        WHERE e.slots & (4 | 16) > 0 GROUP BY 1 ORDER BY 1
     LOOP
-        UPDATE queue.quota q SET active = q.active - o.n WHERE q.organisation_id = o.id;
+        UPDATE queue.quota q
+        SET active = q.active - o.n,
+            pages = q.pages - CASE WHEN q.day = queue.day_of(now()) THEN o.unvisited ELSE 0 END
+        WHERE q.organisation_id = o.id AND (o.n > 0 OR o.unvisited > 0);
     END LOOP;
 END
 $$;
@@ -491,6 +537,37 @@ $$;
 CREATE FUNCTION queue.keep_for(p_zero_data_retention boolean, p_status text, p_ttl interval, p_failed_ttl interval) RETURNS interval
     LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN p_zero_data_retention THEN LEAST(p_ttl, '01:00:00'::interval) WHEN (p_status = 'failed'::text) THEN COALESCE(p_failed_ttl, p_ttl) ELSE p_ttl END;
+
+CREATE FUNCTION queue.leave_gates(p_leases bigint[], p_tasks bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    lanes bigint[];
+    g record;
+BEGIN
+    WITH held AS MATERIALIZED (
+        SELECT d.at FROM unnest(p_leases, p_tasks) AS h(lease_id, task_id)
+        CROSS JOIN LATERAL (
+            SELECT d.ctid AS at FROM queue.leased d
+            WHERE d.lease_id = h.lease_id AND d.task_id = h.task_id AND d.slots & 1 > 0
+            FOR UPDATE OFFSET 0) d
+    ),
+    gone AS (
+        UPDATE queue.leased d SET slots = d.slots & ~1
+        WHERE d.ctid = ANY (ARRAY(SELECT h.at FROM held h)) RETURNING d.lane_id
+    )
+    SELECT array_agg(lane_id) INTO lanes FROM gone;
+    FOR g IN
+        SELECT l.gate_id AS id, count(*) AS n FROM unnest(lanes) AS n(id)
+        CROSS JOIN LATERAL (SELECT l.gate_id FROM queue.lane l WHERE l.id = n.id OFFSET 0) l
+        GROUP BY 1 ORDER BY 1
+    LOOP
+        UPDATE queue.gate u SET in_flight = u.in_flight - g.n WHERE u.id = g.id;
+    END LOOP;
+END
+$$;
 
 CREATE FUNCTION queue.mark_overflow(p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_room bigint) RETURNS boolean[]
     LANGUAGE sql
@@ -529,7 +606,12 @@ BEGIN
     ),
     leased AS (
         INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
-        SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls, p_slots FROM moved m
+        SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls,
+               -- Only pages are counted among the pages of the day.
+               CASE WHEN p_slots & 16 = 0
+                   OR (SELECT t.counted FROM queue.task t WHERE t.id = m.task_id)
+               THEN p_slots ELSE p_slots - 16 END
+        FROM moved m
     )
     SELECT m.task_id, m.lane_id, p_lease, m.priority, m.turn, m.attempts, m.stalls,
            t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.trace_id,
@@ -559,7 +641,11 @@ DECLARE
     job_most integer;
     job_active integer;
     organisation_most integer;
-    organisation_active integer;
+    pages_most bigint;
+    quota queue.quota;
+    looked bigint;
+    fitting integer;
+    new_pages bigint := 0;
     moved integer;
 BEGIN
     SELECT * INTO lane FROM queue.lane l WHERE l.id = p_want.lane_id AND l.open;
@@ -589,17 +675,30 @@ BEGIN
         IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'job', later); RETURN; END IF;
     END IF;
 
-    SELECT o.max_concurrency INTO organisation_most
+    SELECT o.max_concurrency, o.max_pages_per_day INTO organisation_most, pages_most
     FROM tenancy.organisation o WHERE o.id = lane.organisation_id;
-    IF organisation_most IS NOT NULL THEN
+    IF organisation_most IS NOT NULL OR pages_most IS NOT NULL THEN
         INSERT INTO queue.quota (organisation_id) VALUES (lane.organisation_id)
         ON CONFLICT DO NOTHING;
-        SELECT q.active + (q.kept_until > at)::integer INTO organisation_active FROM queue.quota q
+        SELECT * INTO quota FROM queue.quota q
         WHERE q.organisation_id = lane.organisation_id FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
+    END IF;
+    IF organisation_most IS NOT NULL THEN
         slots := slots | 4;
-        room := least(room, organisation_most - organisation_active);
+        room := least(room, organisation_most - quota.active - (quota.kept_until > at)::integer);
         IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'organisation', later); RETURN; END IF;
+    END IF;
+    IF pages_most IS NOT NULL THEN
+        slots := slots | 16;
+        SELECT f.looked, f.take, f.pages INTO looked, fitting, new_pages FROM queue.fit_pages(
+            lane.id, p_want, room,
+            pages_most - CASE WHEN quota.day = queue.day_of(at) THEN quota.pages ELSE 0 END) f;
+        IF looked = 0 THEN RETURN; END IF;
+        IF fitting = 0 THEN
+            RETURN NEXT queue.blocked(lane.id, 'pages', at + interval '10 seconds'); RETURN;
+        END IF;
+        room := fitting;
     END IF;
 
     p_want.take := room;
@@ -616,8 +715,14 @@ BEGIN
     IF slots & 2 > 0 THEN
         UPDATE queue.job j SET active = j.active + moved WHERE j.id = lane.job_id;
     END IF;
-    IF slots & 4 > 0 THEN
-        UPDATE queue.quota q SET active = q.active + moved
+    IF slots & (4 | 16) > 0 THEN
+        UPDATE queue.quota q
+        SET active = q.active + CASE WHEN slots & 4 > 0 THEN moved ELSE 0 END,
+            day = CASE WHEN slots & 16 > 0 THEN queue.day_of(at) ELSE q.day END,
+            pages = CASE
+                WHEN slots & 16 = 0 THEN q.pages
+                WHEN q.day = queue.day_of(at) THEN q.pages + new_pages
+                ELSE new_pages END
         WHERE q.organisation_id = lane.organisation_id;
     END IF;
 END
@@ -813,7 +918,7 @@ BEGIN
     IF coalesce(cardinality(endings), 0) = 0 THEN RETURN '{}'; END IF;
     -- Handing the array on costs more than this look at it, and most batches need none of it.
     SELECT bool_or(e.verdict = 5) AS stalls, bool_or(e.slots & 1 > 0) AS gates,
-           bool_or(e.slots & 4 > 0) AS organisations
+           bool_or(e.slots & (4 | 16) > 0) AS organisations
     INTO has FROM unnest(endings) e;
     IF has.stalls THEN endings := queue.judge_stalls(endings, p_most_stalls); END IF;
     IF bears THEN ids := queue.take_keys(p_tasks); END IF;
@@ -1028,21 +1133,29 @@ DECLARE
     at timestamptz := clock_timestamp();
     kept timestamptz := at + interval '300 milliseconds';
     gate queue.gate;
+    quota queue.quota;
     pause interval;
     most integer;
+    pages_most bigint;
 BEGIN
     slots := 8;
-    SELECT o.max_concurrency INTO most FROM tenancy.organisation o WHERE o.id = p_organisation;
-    IF most IS NOT NULL THEN
+    SELECT o.max_concurrency, o.max_pages_per_day INTO most, pages_most
+    FROM tenancy.organisation o WHERE o.id = p_organisation;
+    IF most IS NOT NULL OR pages_most IS NOT NULL THEN
         INSERT INTO queue.quota (organisation_id) VALUES (p_organisation) ON CONFLICT DO NOTHING;
-        UPDATE queue.quota q SET active = q.active + 1
-        WHERE q.organisation_id = p_organisation AND q.active < most;
-        IF NOT FOUND THEN
+        SELECT * INTO quota FROM queue.quota q WHERE q.organisation_id = p_organisation
+        FOR NO KEY UPDATE;
+        IF quota.day <> queue.day_of(at) THEN quota.pages := 0; END IF;
+        IF quota.pages >= pages_most THEN
+            blocked_by := 'pages';
+            RETURN;
+        ELSIF quota.active >= most THEN
             UPDATE queue.quota q SET kept_until = kept WHERE q.organisation_id = p_organisation;
             blocked_by := 'organisation';
             RETURN;
         END IF;
-        slots := slots | 4;
+        IF most IS NOT NULL THEN slots := slots | 4; END IF;
+        IF pages_most IS NOT NULL THEN slots := slots | 16; END IF;
     END IF;
 
     PERFORM queue.open_gates(ARRAY[p_gate]);
@@ -1056,18 +1169,20 @@ BEGIN
         blocked_by := 'gate';
         UPDATE queue.gate g SET kept_until = kept WHERE g.id = gate.id;
     END IF;
-    IF blocked_by IS NOT NULL THEN
-        IF slots & 4 > 0 THEN
-            UPDATE queue.quota q SET active = q.active - 1 WHERE q.organisation_id = p_organisation;
-        END IF;
-        RETURN;
-    END IF;
+    IF blocked_by IS NOT NULL THEN RETURN; END IF;
     gate_id := gate.id;
     IF most IS NOT NULL THEN slots := slots | 1; END IF;
     UPDATE queue.gate g
     SET in_flight = g.in_flight + (most IS NOT NULL)::integer,
         ready_at = CASE WHEN pause > interval '0' THEN begin_at + pause ELSE g.ready_at END
     WHERE g.id = gate.id;
+    IF slots & (4 | 16) > 0 THEN
+        UPDATE queue.quota q
+        SET active = q.active + (slots & 4 > 0)::integer,
+            day = CASE WHEN slots & 16 > 0 THEN queue.day_of(at) ELSE q.day END,
+            pages = CASE WHEN slots & 16 > 0 THEN quota.pages + 1 ELSE q.pages END
+        WHERE q.organisation_id = p_organisation;
+    END IF;
 END
 $$;
 
@@ -1080,6 +1195,22 @@ CREATE FUNCTION queue.tallies(p_endings queue.ending[]) RETURNS queue.tally[]
                    count(*) FILTER (WHERE e.verdict = 2), count(*) FILTER (WHERE e.verdict = 3),
                    count(*) FILTER (WHERE e.slots & 2 > 0))::queue.tally
         FROM unnest(p_endings) e GROUP BY e.job_id, e.organisation_id)
+$$;
+
+CREATE FUNCTION queue.tally_job() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP <> 'INSERT' THEN
+        INSERT INTO queue.job_tally (organisation_id, hour, kind, status, jobs)
+        VALUES (OLD.organisation_id, date_trunc('hour', OLD.created_at, 'UTC'), OLD.kind, OLD.status, -1);
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        INSERT INTO queue.job_tally (organisation_id, hour, kind, status, jobs)
+        VALUES (NEW.organisation_id, date_trunc('hour', NEW.created_at, 'UTC'), NEW.kind, NEW.status, 1);
+    END IF;
+    RETURN NULL;
+END
 $$;
 
 CREATE FUNCTION queue.tell(p_job uuid, p_type text, p_data jsonb) RETURNS void
@@ -1462,6 +1593,18 @@ PARTITION BY RANGE (started_at);
 
 ALTER TABLE ONLY archive.visit FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE archive.visit_day (
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    day date NOT NULL,
+    crawl_type smallint NOT NULL,
+    exit_code smallint NOT NULL,
+    visits bigint NOT NULL,
+    took_ms bigint NOT NULL
+);
+
+ALTER TABLE ONLY archive.visit_day FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE archive.visit_default (
     id bigint CONSTRAINT visit_id_not_null NOT NULL,
     organisation_id uuid CONSTRAINT visit_organisation_id_not_null NOT NULL,
@@ -1792,6 +1935,7 @@ CREATE TABLE queue.dead_letter (
     retried_in uuid,
     CONSTRAINT dead_letter_resolution_check CHECK ((resolution = ANY (ARRAY['retried'::text, 'resolved'::text])))
 );
+ALTER TABLE ONLY queue.dead_letter ALTER COLUMN error SET STATISTICS 0;
 
 ALTER TABLE ONLY queue.dead_letter FORCE ROW LEVEL SECURITY;
 
@@ -1809,6 +1953,8 @@ CREATE TABLE queue.done (
     CONSTRAINT done_check CHECK (((status <> 1) OR (error IS NOT NULL))),
     CONSTRAINT done_status_check CHECK (((status >= 0) AND (status <= 3)))
 );
+ALTER TABLE ONLY queue.done ALTER COLUMN error SET STATISTICS 0;
+ALTER TABLE ONLY queue.done ALTER COLUMN result SET STATISTICS 0;
 
 ALTER TABLE ONLY queue.done FORCE ROW LEVEL SECURITY;
 
@@ -1831,6 +1977,7 @@ CREATE TABLE queue.event (
     data jsonb DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
+ALTER TABLE ONLY queue.event ALTER COLUMN data SET STATISTICS 0;
 
 ALTER TABLE ONLY queue.event FORCE ROW LEVEL SECURITY;
 
@@ -1929,6 +2076,9 @@ CREATE TABLE queue.job (
     CONSTRAINT job_ttl_check CHECK ((ttl > '00:00:00'::interval))
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
+ALTER TABLE ONLY queue.job ALTER COLUMN options SET STATISTICS 0;
+ALTER TABLE ONLY queue.job ALTER COLUMN variables SET STATISTICS 0;
+ALTER TABLE ONLY queue.job ALTER COLUMN metadata SET STATISTICS 0;
 
 ALTER TABLE ONLY queue.job FORCE ROW LEVEL SECURITY;
 
@@ -1949,6 +2099,16 @@ PARTITION BY RANGE (created_at);
 
 ALTER TABLE ONLY queue.job_log FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE queue.job_log_day (
+    organisation_id uuid NOT NULL,
+    day date NOT NULL,
+    step text NOT NULL,
+    level text NOT NULL,
+    lines bigint NOT NULL
+);
+
+ALTER TABLE ONLY queue.job_log_day FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE queue.job_log_default (
     id bigint CONSTRAINT job_log_id_not_null NOT NULL,
     organisation_id uuid CONSTRAINT job_log_organisation_id_not_null NOT NULL,
@@ -1967,6 +2127,28 @@ ALTER TABLE ONLY queue.job_log_default FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE queue.job_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME queue.job_log_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE queue.job_tally (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    hour timestamp with time zone NOT NULL,
+    kind text NOT NULL,
+    status text NOT NULL,
+    jobs bigint NOT NULL,
+    folded boolean DEFAULT false NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.02');
+
+ALTER TABLE ONLY queue.job_tally FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.job_tally ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME queue.job_tally_id_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -2041,6 +2223,8 @@ ALTER TABLE ONLY queue.overflow FORCE ROW LEVEL SECURITY;
 CREATE TABLE queue.quota (
     organisation_id uuid NOT NULL,
     active integer DEFAULT 0 NOT NULL,
+    day date DEFAULT '1970-01-01'::date NOT NULL,
+    pages bigint DEFAULT 0 NOT NULL,
     kept_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL
 )
 WITH (fillfactor='50');
@@ -2144,6 +2328,17 @@ CREATE TABLE queue.statistic (
 )
 PARTITION BY RANGE (minute);
 
+CREATE TABLE queue.statistic_day (
+    day date NOT NULL,
+    kind text NOT NULL,
+    completed bigint NOT NULL,
+    failed bigint NOT NULL,
+    skipped bigint NOT NULL,
+    retried bigint NOT NULL,
+    stalled bigint NOT NULL,
+    seconds double precision NOT NULL
+);
+
 CREATE TABLE queue.statistic_default (
     id bigint CONSTRAINT statistic_id_not_null NOT NULL,
     kind text CONSTRAINT statistic_kind_not_null NOT NULL,
@@ -2185,6 +2380,7 @@ CREATE TABLE queue.task (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT task_max_attempts_check CHECK ((max_attempts > 0))
 );
+ALTER TABLE ONLY queue.task ALTER COLUMN payload SET STATISTICS 0;
 
 ALTER TABLE ONLY queue.task FORCE ROW LEVEL SECURITY;
 
@@ -2355,6 +2551,65 @@ CREATE TABLE store.fingerprint (
 );
 
 ALTER TABLE ONLY store.fingerprint FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.fleeting (
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    task_id bigint NOT NULL,
+    stored_at timestamp with time zone NOT NULL,
+    url text NOT NULL,
+    status smallint,
+    content_type text,
+    title text,
+    language text,
+    page_type text,
+    text text NOT NULL,
+    markdown text NOT NULL,
+    metadata jsonb NOT NULL,
+    links jsonb NOT NULL,
+    warning text,
+    body bytea NOT NULL,
+    compressed boolean NOT NULL
+)
+PARTITION BY RANGE (stored_at);
+ALTER TABLE ONLY store.fleeting ALTER COLUMN url SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting ALTER COLUMN title SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting ALTER COLUMN text SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting ALTER COLUMN markdown SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting ALTER COLUMN metadata SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting ALTER COLUMN links SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting ALTER COLUMN body SET STATISTICS 0;
+
+ALTER TABLE ONLY store.fleeting FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.fleeting_default (
+    organisation_id uuid CONSTRAINT fleeting_organisation_id_not_null NOT NULL,
+    job_id uuid CONSTRAINT fleeting_job_id_not_null NOT NULL,
+    task_id bigint CONSTRAINT fleeting_task_id_not_null NOT NULL,
+    stored_at timestamp with time zone CONSTRAINT fleeting_stored_at_not_null NOT NULL,
+    url text CONSTRAINT fleeting_url_not_null NOT NULL,
+    status smallint,
+    content_type text,
+    title text,
+    language text,
+    page_type text,
+    text text CONSTRAINT fleeting_text_not_null NOT NULL,
+    markdown text CONSTRAINT fleeting_markdown_not_null NOT NULL,
+    metadata jsonb CONSTRAINT fleeting_metadata_not_null NOT NULL,
+    links jsonb CONSTRAINT fleeting_links_not_null NOT NULL,
+    warning text,
+    body bytea CONSTRAINT fleeting_body_not_null NOT NULL,
+    compressed boolean CONSTRAINT fleeting_compressed_not_null NOT NULL
+);
+ALTER TABLE ONLY store.fleeting_default ALTER COLUMN url SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting_default ALTER COLUMN title SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting_default ALTER COLUMN text SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting_default ALTER COLUMN markdown SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting_default ALTER COLUMN metadata SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting_default ALTER COLUMN links SET STATISTICS 0;
+ALTER TABLE ONLY store.fleeting_default ALTER COLUMN body SET STATISTICS 0;
+
+ALTER TABLE ONLY store.fleeting_default FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE store.likeness (
     page_id uuid NOT NULL,
@@ -2533,6 +2788,8 @@ ALTER TABLE ONLY queue.job_log ATTACH PARTITION queue.job_log_default DEFAULT;
 
 ALTER TABLE ONLY queue.statistic ATTACH PARTITION queue.statistic_default DEFAULT;
 
+ALTER TABLE ONLY store.fleeting ATTACH PARTITION store.fleeting_default DEFAULT;
+
 ALTER TABLE ONLY archive.file
     ADD CONSTRAINT file_pkey PRIMARY KEY (started_at, visit_id);
 
@@ -2556,6 +2813,9 @@ ALTER TABLE ONLY archive.request
 
 ALTER TABLE ONLY archive.request_default
     ADD CONSTRAINT request_default_pkey PRIMARY KEY (started_at, visit_id, number);
+
+ALTER TABLE ONLY archive.visit_day
+    ADD CONSTRAINT visit_day_pkey PRIMARY KEY (organisation_id, site_id, day, crawl_type, exit_code);
 
 ALTER TABLE ONLY archive.visit
     ADD CONSTRAINT visit_pkey PRIMARY KEY (started_at, id);
@@ -2641,6 +2901,9 @@ ALTER TABLE ONLY queue.gate
 ALTER TABLE ONLY queue.gate
     ADD CONSTRAINT gate_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY queue.job_log_day
+    ADD CONSTRAINT job_log_day_pkey PRIMARY KEY (organisation_id, day, step, level);
+
 ALTER TABLE ONLY queue.job_log
     ADD CONSTRAINT job_log_pkey PRIMARY KEY (created_at, id);
 
@@ -2649,6 +2912,9 @@ ALTER TABLE ONLY queue.job_log_default
 
 ALTER TABLE ONLY queue.job
     ADD CONSTRAINT job_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY queue.job_tally
+    ADD CONSTRAINT job_tally_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY queue.lane
     ADD CONSTRAINT lane_job_id_gate_id_key UNIQUE (job_id, gate_id);
@@ -2676,6 +2942,9 @@ ALTER TABLE ONLY queue.schedule
 
 ALTER TABLE ONLY queue.schedule_run
     ADD CONSTRAINT schedule_run_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY queue.statistic_day
+    ADD CONSTRAINT statistic_day_pkey PRIMARY KEY (day, kind);
 
 ALTER TABLE ONLY queue.statistic
     ADD CONSTRAINT statistic_pkey PRIMARY KEY (minute, id);
@@ -2706,6 +2975,12 @@ ALTER TABLE ONLY store.content_hash
 
 ALTER TABLE ONLY store.fingerprint
     ADD CONSTRAINT fingerprint_pkey PRIMARY KEY (content_id);
+
+ALTER TABLE ONLY store.fleeting
+    ADD CONSTRAINT fleeting_pkey PRIMARY KEY (stored_at, task_id);
+
+ALTER TABLE ONLY store.fleeting_default
+    ADD CONSTRAINT fleeting_default_pkey PRIMARY KEY (stored_at, task_id);
 
 ALTER TABLE ONLY store.likeness
     ADD CONSTRAINT likeness_pkey PRIMARY KEY (page_id);
@@ -2794,7 +3069,7 @@ CREATE INDEX source_organisation_idx ON knowledge.source USING btree (organisati
 
 CREATE INDEX agent_alive_idx ON queue.agent USING btree (id) WHERE (finished_at IS NULL);
 
-CREATE INDEX dead_letter_job_idx ON queue.dead_letter USING btree (job_id);
+CREATE INDEX dead_letter_job_idx ON queue.dead_letter USING btree (job_id, task_id);
 
 CREATE INDEX dead_letter_open_idx ON queue.dead_letter USING btree (organisation_id, failed_at) WHERE (resolved_at IS NULL);
 
@@ -2816,13 +3091,17 @@ CREATE INDEX job_log_default_trace_id_idx ON queue.job_log_default USING btree (
 
 CREATE INDEX job_open_idx ON queue.job USING btree (kind) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text]));
 
-CREATE INDEX job_organisation_idx ON queue.job USING btree (organisation_id, created_at DESC);
+CREATE INDEX job_organisation_idx ON queue.job USING btree (organisation_id, created_at DESC, id DESC);
 
-CREATE INDEX job_organisation_status_idx ON queue.job USING btree (organisation_id, status, created_at DESC);
+CREATE INDEX job_organisation_status_idx ON queue.job USING btree (organisation_id, status, created_at DESC, id DESC);
 
 CREATE INDEX job_retry_of_idx ON queue.job USING btree (retry_of) WHERE (retry_of IS NOT NULL);
 
 CREATE UNIQUE INDEX job_standing_key ON queue.job USING btree (organisation_id, kind) WHERE standing;
+
+CREATE INDEX job_tally_organisation_idx ON queue.job_tally USING btree (organisation_id, hour);
+
+CREATE INDEX job_tally_unfolded_idx ON queue.job_tally USING btree (id) WHERE (NOT folded);
 
 CREATE INDEX lane_served_idx ON queue.lane USING btree (organisation_id, priority, id) WHERE (open AND awake);
 
@@ -2884,9 +3163,15 @@ CREATE INDEX content_hash_last_seen_idx ON store.content_hash USING btree (site_
 
 CREATE INDEX fingerprint_bands_idx ON store.fingerprint USING gin (bands) WITH (fastupdate=off);
 
+CREATE INDEX fleeting_job_idx ON ONLY store.fleeting USING btree (job_id, task_id);
+
+CREATE INDEX fleeting_default_job_id_task_id_idx ON store.fleeting_default USING btree (job_id, task_id);
+
 CREATE INDEX likeness_group_idx ON store.likeness USING btree (site_id, group_id, by_hand, page_id) WHERE (group_id IS NOT NULL);
 
-CREATE INDEX page_organisation_idx ON store.page USING btree (organisation_id, last_seen_at);
+CREATE INDEX page_organisation_idx ON store.page USING btree (organisation_id, id);
+
+CREATE INDEX page_url_idx ON store.page USING btree (url_id);
 
 CREATE INDEX site_config_idx ON store.site USING gin (config jsonb_path_ops);
 
@@ -2939,6 +3224,14 @@ ALTER INDEX queue.job_log_trace_idx ATTACH PARTITION queue.job_log_default_trace
 ALTER INDEX queue.statistic_unfolded_idx ATTACH PARTITION queue.statistic_default_minute_idx;
 
 ALTER INDEX queue.statistic_pkey ATTACH PARTITION queue.statistic_default_pkey;
+
+ALTER INDEX store.fleeting_job_idx ATTACH PARTITION store.fleeting_default_job_id_task_id_idx;
+
+ALTER INDEX store.fleeting_pkey ATTACH PARTITION store.fleeting_default_pkey;
+
+CREATE TRIGGER tally_new AFTER INSERT OR DELETE ON queue.job FOR EACH ROW EXECUTE FUNCTION queue.tally_job();
+
+CREATE TRIGGER tally_status AFTER UPDATE OF status ON queue.job FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION queue.tally_job();
 
 ALTER TABLE ONLY deliver.delivery
     ADD CONSTRAINT delivery_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES deliver.endpoint(id) ON DELETE CASCADE;
@@ -3038,9 +3331,13 @@ CREATE POLICY tenant ON archive.request_default TO trapline_tenant USING ((organ
 
 CREATE POLICY tenant ON archive.visit TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON archive.visit_day TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON archive.visit_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 ALTER TABLE archive.visit ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE archive.visit_day ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE archive.visit_default ENABLE ROW LEVEL SECURITY;
 
@@ -3057,6 +3354,8 @@ CREATE POLICY worker ON archive.request TO trapline_worker USING (true);
 CREATE POLICY worker ON archive.request_default TO trapline_worker USING (true);
 
 CREATE POLICY worker ON archive.visit TO trapline_worker USING (true);
+
+CREATE POLICY worker ON archive.visit_day TO trapline_worker USING (true);
 
 CREATE POLICY worker ON archive.visit_default TO trapline_worker USING (true);
 
@@ -3136,7 +3435,11 @@ ALTER TABLE queue.job ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE queue.job_log ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE queue.job_log_day ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE queue.job_log_default ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.job_tally ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE queue.lane ENABLE ROW LEVEL SECURITY;
 
@@ -3166,7 +3469,11 @@ CREATE POLICY tenant ON queue.job TO trapline_tenant USING ((organisation_id = (
 
 CREATE POLICY tenant ON queue.job_log TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON queue.job_log_day TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON queue.job_log_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON queue.job_tally TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON queue.lane TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -3210,7 +3517,11 @@ CREATE POLICY worker ON queue.job TO trapline_worker USING (true);
 
 CREATE POLICY worker ON queue.job_log TO trapline_worker USING (true);
 
+CREATE POLICY worker ON queue.job_log_day TO trapline_worker USING (true);
+
 CREATE POLICY worker ON queue.job_log_default TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.job_tally TO trapline_worker USING (true);
 
 CREATE POLICY worker ON queue.lane TO trapline_worker USING (true);
 
@@ -3240,6 +3551,10 @@ ALTER TABLE store.content_hash ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE store.fingerprint ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE store.fleeting ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE store.fleeting_default ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE store.likeness ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE store.page ENABLE ROW LEVEL SECURITY;
@@ -3266,6 +3581,10 @@ CREATE POLICY tenant ON store.content_hash TO trapline_tenant USING ((organisati
 
 CREATE POLICY tenant ON store.fingerprint TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON store.fleeting TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON store.fleeting_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON store.likeness TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON store.page TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
@@ -3291,6 +3610,10 @@ CREATE POLICY worker ON store.change TO trapline_worker USING (true);
 CREATE POLICY worker ON store.content_hash TO trapline_worker USING (true);
 
 CREATE POLICY worker ON store.fingerprint TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.fleeting TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.fleeting_default TO trapline_worker USING (true);
 
 CREATE POLICY worker ON store.likeness TO trapline_worker USING (true);
 
@@ -3384,6 +3707,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.request_default TO trapline_w
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_worker;
 
+GRANT SELECT ON TABLE archive.visit_day TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_day TO trapline_worker;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_worker;
 
@@ -3460,11 +3786,20 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job TO trapline_worker;
 GRANT SELECT,INSERT ON TABLE queue.job_log TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log TO trapline_worker;
 
+GRANT SELECT ON TABLE queue.job_log_day TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log_day TO trapline_worker;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log_default TO trapline_worker;
 
 GRANT USAGE ON SEQUENCE queue.job_log_id_seq TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.job_log_id_seq TO trapline_tenant;
+
+GRANT SELECT,INSERT ON TABLE queue.job_tally TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_tally TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE queue.job_tally_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE queue.job_tally_id_seq TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lane TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lane TO trapline_worker;
@@ -3505,6 +3840,9 @@ GRANT USAGE ON SEQUENCE queue.schedule_run_id_seq TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.statistic TO trapline_worker;
 GRANT SELECT ON TABLE queue.statistic TO trapline_tenant;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.statistic_day TO trapline_worker;
+GRANT SELECT ON TABLE queue.statistic_day TO trapline_tenant;
+
 GRANT USAGE ON SEQUENCE queue.statistic_id_seq TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.statistic_id_seq TO trapline_tenant;
 
@@ -3537,6 +3875,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_worker
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fingerprint TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fingerprint TO trapline_worker;
+
+GRANT SELECT ON TABLE store.fleeting TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fleeting TO trapline_worker;
+
+GRANT SELECT ON TABLE store.fleeting_default TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fleeting_default TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.likeness TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.likeness TO trapline_worker;

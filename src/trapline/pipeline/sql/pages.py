@@ -1,5 +1,6 @@
 """Typed functions of pages.sql, made by `make sql`: edit that file instead."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -7,13 +8,28 @@ from uuid import UUID
 from msgspec import Struct
 
 from trapline.db.connection import Connection
-from trapline.model import JobId, OrganisationId, PageId, SiteId, TaskId
+from trapline.model import JobId, OrganisationId, PageId, SiteId, TaskId, UrlId
+
+
+class PagesOfJobRow(Struct, frozen=True, gc=False):
+    task_id: TaskId
+    page_id: PageId
+    site_id: SiteId
+    url: str
+    change: str | None
+    finished_at: datetime
+    version_id: int
+    number: int
+    title: str | None
+    status: int | None
+    content_hash: bytes
 
 
 class PageRow(Struct, frozen=True, gc=False):
     page_id: PageId
     organisation_id: OrganisationId
     site_id: SiteId
+    url_id: UrlId
     url: str
     url_hash: bytes
     first_seen_at: datetime
@@ -30,20 +46,6 @@ class PageRow(Struct, frozen=True, gc=False):
     similarity: int | None
     by_hand: bool
     duplicate_of: PageId | None
-
-
-class PagesOfJobRow(Struct, frozen=True, gc=False):
-    task_id: TaskId
-    page_id: PageId
-    site_id: SiteId
-    url: str
-    change: str | None
-    finished_at: datetime
-    version_id: int
-    number: int
-    title: str | None
-    status: int | None
-    content_hash: bytes
 
 
 class ListVersionsRow(Struct, frozen=True, gc=False):
@@ -94,63 +96,131 @@ class DocumentsOfRow(Struct, frozen=True, gc=False):
     media_type: str | None
 
 
-_LIST_PAGES: Final = """
--- name: ListPages
-SELECT
-    p.id AS page_id, p.organisation_id, p.site_id, u.url::text AS "url!", u.hash AS "url_hash!",
-    p.first_seen_at, p.last_seen_at, p.changed_at, p.gone_at, p.version_id, p.version_number,
-    p.content_hash, v.title, v.status, v.language, v.page_type,
-    l.similarity, coalesce(l.by_hand, false) AS "by_hand!", first.page_id AS "duplicate_of?"
+_PAGES_OF_ORGANISATION: Final = """
+-- name: PagesOfOrganisation
+SELECT p.id AS page_id
 FROM store.page p
-JOIN frontier.url_text u ON u.id = p.url_id
-LEFT JOIN store.version v ON v.id = p.version_id
-LEFT JOIN store.likeness l ON l.page_id = p.id
-LEFT JOIN LATERAL (
-    SELECT o.page_id FROM store.likeness o
-    WHERE o.site_id = l.site_id AND o.group_id = l.group_id
-    ORDER BY o.by_hand, o.page_id LIMIT 1
-) first ON first.page_id <> p.id
-WHERE p.organisation_id = $1
-    AND ($2::uuid IS NULL OR p.site_id = $2)
-    AND ($3::bytea IS NULL OR u.hash = $3)
-    AND ($4::timestamptz IS NULL OR p.last_seen_at >= $4)
-    AND ($5::timestamptz IS NULL OR p.first_seen_at <= $5)
-    AND ($6::boolean IS NULL OR (p.gone_at IS NOT NULL) = $6)
-    AND ($7::boolean IS NULL
-        OR (first.page_id IS NOT NULL) = $7)
-    AND p.id > $8::uuid
+WHERE p.organisation_id = $1 AND p.id > $2::uuid
+    AND ($3::timestamptz IS NULL OR p.last_seen_at >= $3)
+    AND ($4::timestamptz IS NULL OR p.first_seen_at <= $4)
+    AND ($5::boolean IS NULL OR (p.gone_at IS NOT NULL) = $5)
+    AND ($6::boolean IS NULL OR $6 = EXISTS (
+        SELECT FROM store.likeness l
+        JOIN store.likeness o ON o.site_id = l.site_id AND o.group_id = l.group_id
+        WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
+    ))
 ORDER BY p.id
-LIMIT $9::integer
+LIMIT $7::integer
 """
 
 
-async def list_pages(
+async def pages_of_organisation(
     conn: Connection,
     *,
     organisation_id: OrganisationId,
-    site_id: SiteId | None,
-    url_hash: bytes | None,
+    after: UUID,
     seen_since: datetime | None,
     seen_until: datetime | None,
     gone: bool | None,
     duplicate: bool | None,
-    after: UUID,
     most: int,
-) -> list[PageRow]:
-    """Pages by site, URL and time, in the order of their ids, after one."""
+) -> list[PageId]:
+    """Ids of an organisation's pages, in the order in which they were first seen, after one."""
     return [
-        PageRow(*row)
+        row[0]
         for row in await conn.fetch(
-            _LIST_PAGES,
+            _PAGES_OF_ORGANISATION,
             organisation_id,
-            site_id,
-            url_hash,
+            after,
             seen_since,
             seen_until,
             gone,
             duplicate,
-            after,
             most,
+        )
+    ]
+
+
+_PAGES_OF_SITE: Final = """
+-- name: PagesOfSite
+SELECT p.id AS page_id
+FROM store.page p
+WHERE p.site_id = $1 AND p.url_id > $2::bigint
+    AND ($3::timestamptz IS NULL OR p.last_seen_at >= $3)
+    AND ($4::timestamptz IS NULL OR p.first_seen_at <= $4)
+    AND ($5::boolean IS NULL OR (p.gone_at IS NOT NULL) = $5)
+    AND ($6::boolean IS NULL OR $6 = EXISTS (
+        SELECT FROM store.likeness l
+        JOIN store.likeness o ON o.site_id = l.site_id AND o.group_id = l.group_id
+        WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
+    ))
+ORDER BY p.url_id
+LIMIT $7::integer
+"""
+
+
+async def pages_of_site(
+    conn: Connection,
+    *,
+    site_id: SiteId,
+    after: int,
+    seen_since: datetime | None,
+    seen_until: datetime | None,
+    gone: bool | None,
+    duplicate: bool | None,
+    most: int,
+) -> list[PageId]:
+    """Ids of a site's pages, in the order in which their URLs were found, after one."""
+    return [
+        row[0]
+        for row in await conn.fetch(
+            _PAGES_OF_SITE, site_id, after, seen_since, seen_until, gone, duplicate, most
+        )
+    ]
+
+
+_PAGES_OF_URL: Final = """
+-- name: PagesOfUrl
+SELECT p.id AS page_id
+FROM frontier.url u
+JOIN store.page p ON p.url_id = u.id
+WHERE u.organisation_id = $1 AND u.hash = $2
+    AND ($3::uuid IS NULL OR p.site_id = $3)
+    AND ($4::timestamptz IS NULL OR p.last_seen_at >= $4)
+    AND ($5::timestamptz IS NULL OR p.first_seen_at <= $5)
+    AND ($6::boolean IS NULL OR (p.gone_at IS NOT NULL) = $6)
+    AND ($7::boolean IS NULL OR $7 = EXISTS (
+        SELECT FROM store.likeness l
+        JOIN store.likeness o ON o.site_id = l.site_id AND o.group_id = l.group_id
+        WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
+    ))
+ORDER BY p.id
+"""
+
+
+async def pages_of_url(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    url_hash: bytes,
+    site_id: SiteId | None,
+    seen_since: datetime | None,
+    seen_until: datetime | None,
+    gone: bool | None,
+    duplicate: bool | None,
+) -> list[PageId]:
+    """Ids of the pages that a URL has, in all sites or in one."""
+    return [
+        row[0]
+        for row in await conn.fetch(
+            _PAGES_OF_URL,
+            organisation_id,
+            url_hash,
+            site_id,
+            seen_since,
+            seen_until,
+            gone,
+            duplicate,
         )
     ]
 
@@ -178,10 +248,10 @@ async def pages_of_job(
     return [PagesOfJobRow(*row) for row in await conn.fetch(_PAGES_OF_JOB, job_id, after, most)]
 
 
-_GET_PAGE: Final = """
--- name: GetPage
+_SHOW_PAGES: Final = """
+-- name: ShowPages
 SELECT
-    p.id AS page_id, p.organisation_id, p.site_id, u.url::text AS "url!", u.hash AS "url_hash!",
+    p.id AS page_id, p.organisation_id, p.site_id, p.url_id, u.url::text AS "url!", u.hash AS "url_hash!",
     p.first_seen_at, p.last_seen_at, p.changed_at, p.gone_at, p.version_id, p.version_number,
     p.content_hash, v.title, v.status, v.language, v.page_type,
     l.similarity, coalesce(l.by_hand, false) AS "by_hand!", first.page_id AS "duplicate_of?"
@@ -194,32 +264,13 @@ LEFT JOIN LATERAL (
     WHERE o.site_id = l.site_id AND o.group_id = l.group_id
     ORDER BY o.by_hand, o.page_id LIMIT 1
 ) first ON first.page_id <> p.id
-WHERE p.id = $1
+WHERE p.id = ANY ($1::uuid[])
 """
 
 
-async def get_page(conn: Connection, *, page_id: PageId) -> PageRow | None:
-    """One page with what its latest version is."""
-    row = await conn.fetchrow(_GET_PAGE, page_id)
-    return None if row is None else PageRow(*row)
-
-
-_FIND_PAGE: Final = """
--- name: FindPage
-SELECT p.id AS page_id
-FROM frontier.url u
-JOIN store.page p ON p.url_id = u.id
-WHERE u.organisation_id = $1 AND u.hash = $2
-    AND p.site_id = $3
-"""
-
-
-async def find_page(
-    conn: Connection, *, organisation_id: OrganisationId, url_hash: bytes, site_id: SiteId
-) -> PageId | None:
-    """The page of a URL in a site."""
-    value: PageId | None = await conn.fetchval(_FIND_PAGE, organisation_id, url_hash, site_id)
-    return value
+async def show_pages(conn: Connection, *, page_ids: Sequence[PageId]) -> list[PageRow]:
+    """Pages with what their latest versions are."""
+    return [PageRow(*row) for row in await conn.fetch(_SHOW_PAGES, page_ids)]
 
 
 _LIST_VERSIONS: Final = """

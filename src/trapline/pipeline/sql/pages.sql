@@ -1,31 +1,51 @@
--- name: ListPages :many
--- returns: PageRow
--- Pages by site, URL and time, in the order of their ids, after one.
-SELECT
-    p.id AS page_id, p.organisation_id, p.site_id, u.url::text AS "url!", u.hash AS "url_hash!",
-    p.first_seen_at, p.last_seen_at, p.changed_at, p.gone_at, p.version_id, p.version_number,
-    p.content_hash, v.title, v.status, v.language, v.page_type,
-    l.similarity, coalesce(l.by_hand, false) AS "by_hand!", first.page_id AS "duplicate_of?"
+-- name: PagesOfOrganisation :many
+-- Ids of an organisation's pages, in the order in which they were first seen, after one.
+SELECT p.id AS page_id
 FROM store.page p
-JOIN frontier.url_text u ON u.id = p.url_id
-LEFT JOIN store.version v ON v.id = p.version_id
-LEFT JOIN store.likeness l ON l.page_id = p.id
-LEFT JOIN LATERAL (
-    SELECT o.page_id FROM store.likeness o
-    WHERE o.site_id = l.site_id AND o.group_id = l.group_id
-    ORDER BY o.by_hand, o.page_id LIMIT 1
-) first ON first.page_id <> p.id
-WHERE p.organisation_id = sqlc.arg(organisation_id)
-    AND (sqlc.narg(site_id)::uuid IS NULL OR p.site_id = sqlc.narg(site_id))
-    AND (sqlc.narg(url_hash)::bytea IS NULL OR u.hash = sqlc.narg(url_hash))
+WHERE p.organisation_id = sqlc.arg(organisation_id) AND p.id > sqlc.arg(after)::uuid
     AND (sqlc.narg(seen_since)::timestamptz IS NULL OR p.last_seen_at >= sqlc.narg(seen_since))
     AND (sqlc.narg(seen_until)::timestamptz IS NULL OR p.first_seen_at <= sqlc.narg(seen_until))
     AND (sqlc.narg(gone)::boolean IS NULL OR (p.gone_at IS NOT NULL) = sqlc.narg(gone))
-    AND (sqlc.narg(duplicate)::boolean IS NULL
-        OR (first.page_id IS NOT NULL) = sqlc.narg(duplicate))
-    AND p.id > sqlc.arg(after)::uuid
+    AND (sqlc.narg(duplicate)::boolean IS NULL OR sqlc.narg(duplicate) = EXISTS (
+        SELECT FROM store.likeness l
+        JOIN store.likeness o ON o.site_id = l.site_id AND o.group_id = l.group_id
+        WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
+    ))
 ORDER BY p.id
 LIMIT sqlc.arg(most)::integer;
+
+-- name: PagesOfSite :many
+-- Ids of a site's pages, in the order in which their URLs were found, after one.
+SELECT p.id AS page_id
+FROM store.page p
+WHERE p.site_id = sqlc.arg(site_id) AND p.url_id > sqlc.arg(after)::bigint
+    AND (sqlc.narg(seen_since)::timestamptz IS NULL OR p.last_seen_at >= sqlc.narg(seen_since))
+    AND (sqlc.narg(seen_until)::timestamptz IS NULL OR p.first_seen_at <= sqlc.narg(seen_until))
+    AND (sqlc.narg(gone)::boolean IS NULL OR (p.gone_at IS NOT NULL) = sqlc.narg(gone))
+    AND (sqlc.narg(duplicate)::boolean IS NULL OR sqlc.narg(duplicate) = EXISTS (
+        SELECT FROM store.likeness l
+        JOIN store.likeness o ON o.site_id = l.site_id AND o.group_id = l.group_id
+        WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
+    ))
+ORDER BY p.url_id
+LIMIT sqlc.arg(most)::integer;
+
+-- name: PagesOfUrl :many
+-- Ids of the pages that a URL has, in all sites or in one.
+SELECT p.id AS page_id
+FROM frontier.url u
+JOIN store.page p ON p.url_id = u.id
+WHERE u.organisation_id = sqlc.arg(organisation_id) AND u.hash = sqlc.arg(url_hash)
+    AND (sqlc.narg(site_id)::uuid IS NULL OR p.site_id = sqlc.narg(site_id))
+    AND (sqlc.narg(seen_since)::timestamptz IS NULL OR p.last_seen_at >= sqlc.narg(seen_since))
+    AND (sqlc.narg(seen_until)::timestamptz IS NULL OR p.first_seen_at <= sqlc.narg(seen_until))
+    AND (sqlc.narg(gone)::boolean IS NULL OR (p.gone_at IS NOT NULL) = sqlc.narg(gone))
+    AND (sqlc.narg(duplicate)::boolean IS NULL OR sqlc.narg(duplicate) = EXISTS (
+        SELECT FROM store.likeness l
+        JOIN store.likeness o ON o.site_id = l.site_id AND o.group_id = l.group_id
+        WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
+    ))
+ORDER BY p.id;
 
 -- name: PagesOfJob :many
 -- The pages that a job saw, in the order of its tasks, after one.
@@ -41,11 +61,11 @@ WHERE t.job_id = sqlc.arg(job_id) AND t.id > sqlc.arg(after)::bigint
 ORDER BY t.id
 LIMIT sqlc.arg(most)::integer;
 
--- name: GetPage :one
+-- name: ShowPages :many
 -- returns: PageRow
--- One page with what its latest version is.
+-- Pages with what their latest versions are.
 SELECT
-    p.id AS page_id, p.organisation_id, p.site_id, u.url::text AS "url!", u.hash AS "url_hash!",
+    p.id AS page_id, p.organisation_id, p.site_id, p.url_id, u.url::text AS "url!", u.hash AS "url_hash!",
     p.first_seen_at, p.last_seen_at, p.changed_at, p.gone_at, p.version_id, p.version_number,
     p.content_hash, v.title, v.status, v.language, v.page_type,
     l.similarity, coalesce(l.by_hand, false) AS "by_hand!", first.page_id AS "duplicate_of?"
@@ -58,15 +78,7 @@ LEFT JOIN LATERAL (
     WHERE o.site_id = l.site_id AND o.group_id = l.group_id
     ORDER BY o.by_hand, o.page_id LIMIT 1
 ) first ON first.page_id <> p.id
-WHERE p.id = sqlc.arg(page_id);
-
--- name: FindPage :one
--- The page of a URL in a site.
-SELECT p.id AS page_id
-FROM frontier.url u
-JOIN store.page p ON p.url_id = u.id
-WHERE u.organisation_id = sqlc.arg(organisation_id) AND u.hash = sqlc.arg(url_hash)
-    AND p.site_id = sqlc.arg(site_id);
+WHERE p.id = ANY (sqlc.arg(page_ids)::uuid[]);
 
 -- name: ListVersions :many
 -- The versions of a page without their content, newest first, before a number.

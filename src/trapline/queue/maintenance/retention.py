@@ -1,21 +1,33 @@
 """Rows that nobody needs any more: unique keys, agents, gates."""
 
 from datetime import timedelta
+from typing import Final
 
 from trapline.db.pool import Database
 from trapline.queue.maintenance.duty import Duty
 from trapline.queue.sql import maintenance as queries
 from trapline.settings import Settings
 
+_KEYS_AT_ONCE: Final = 10_000
+
 
 async def drop(database: Database) -> int:
     """Delete what is past its time."""
+    keys = await _drop_keys(database)
     async with database.system_tx() as conn:
-        keys = await queries.drop_expired_keys(conn)
         settings = database.settings
         agents = await queries.drop_old_agents(conn, keep=timedelta(days=settings.keep_days))
         gates = await queries.drop_idle_gates(conn, keep=timedelta(days=settings.keep_gates_days))
     return keys + agents + gates
+
+
+async def _drop_keys(database: Database) -> int:
+    gone, part = 0, _KEYS_AT_ONCE
+    while part >= _KEYS_AT_ONCE:
+        async with database.system_tx() as conn:
+            part = await queries.drop_expired_keys(conn, most=_KEYS_AT_ONCE)
+        gone += part
+    return gone
 
 
 def duties(_: Settings) -> list[Duty]:

@@ -26,7 +26,7 @@ WITH RECURSIVE organisations AS (
 SELECT l.id, l.organisation_id AS "organisation_id!", l.job_id AS "job_id!", l.gate_id, l.priority,
        (g.gap > interval '0' OR g.floor > interval '0' OR g.bound IS NOT NULL
         OR l.gap > interval '0' OR l.bound IS NOT NULL OR j.max_active IS NOT NULL
-        OR t.max_concurrency IS NOT NULL) IS TRUE AS "limited!",
+        OR t.max_concurrency IS NOT NULL OR t.max_pages_per_day IS NOT NULL) IS TRUE AS "limited!",
        g.ready_at, j.status = 'pending' AS "pending!",
        j.zero_data_retention AS "zero_data_retention!"
 FROM organisations o

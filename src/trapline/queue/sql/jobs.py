@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from trapline.db.connection import Connection
-from trapline.model import JobId, MemberId, OrganisationId, TraceId
+from trapline.model import JobId, MemberId, OrganisationId, TaskId, TraceId
 
 
 class JobRow(Struct, frozen=True, gc=False):
@@ -64,6 +64,16 @@ class FailedTasksRow(Struct, frozen=True, gc=False):
     timeout: timedelta | None
     source: int
     counted: bool
+
+
+class ErrorsOfJobRow(Struct, frozen=True, gc=False):
+    task_id: TaskId
+    kind: str
+    payload: Any
+    code: int | None
+    error: str
+    failed_at: datetime
+    resolution: str | None
 
 
 _CREATE_JOB: Final = """
@@ -163,34 +173,6 @@ async def standing_job(
     """The standing job of this kind."""
     value: JobId | None = await conn.fetchval(_STANDING_JOB, organisation_id, kind)
     return value
-
-
-_LIST_JOBS: Final = """
--- name: ListJobs
-SELECT * FROM queue.job
-WHERE organisation_id = $1
-    AND ($2::text IS NULL OR status = $2)
-    AND ($3::text IS NULL OR kind = $3)
-    AND ($4::timestamptz IS NULL OR created_at < $4)
-ORDER BY created_at DESC
-LIMIT $5::integer
-"""
-
-
-async def list_jobs(
-    conn: Connection,
-    *,
-    organisation_id: OrganisationId,
-    status: str | None,
-    kind: str | None,
-    before: datetime | None,
-    most: int,
-) -> list[JobRow]:
-    """An organisation's jobs, newest first."""
-    return [
-        JobRow(*row)
-        for row in await conn.fetch(_LIST_JOBS, organisation_id, status, kind, before, most)
-    ]
 
 
 _ACTIVE_TASKS: Final = """
@@ -323,4 +305,175 @@ SELECT queue.forget_job($1, $2::integer) AS "rows!"
 async def forget_job(conn: Connection, *, job_id: JobId, most: int) -> int:
     """Delete a job with all that is its own, a part at a time."""
     value: int = await conn.fetchval(_FORGET_JOB, job_id, most)
+    return value
+
+
+_JOBS_NEWEST: Final = """
+-- name: JobsNewest
+SELECT * FROM queue.job
+WHERE organisation_id = $1
+    AND (created_at, id) < ($2::timestamptz, $3::uuid)
+    AND created_at >= $4::timestamptz
+    AND ($5::text IS NULL OR kind = $5)
+    AND (expires_at IS NULL OR expires_at > now())
+ORDER BY created_at DESC, id DESC LIMIT $6::integer
+"""
+
+
+async def jobs_newest(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    at: datetime,
+    job_id: JobId,
+    since: datetime,
+    kind: str | None,
+    most: int,
+) -> list[JobRow]:
+    """An organisation's jobs after a position, newest first."""
+    return [
+        JobRow(*row)
+        for row in await conn.fetch(_JOBS_NEWEST, organisation_id, at, job_id, since, kind, most)
+    ]
+
+
+_JOBS_OLDEST: Final = """
+-- name: JobsOldest
+SELECT * FROM queue.job
+WHERE organisation_id = $1
+    AND (created_at, id) > ($2::timestamptz, $3::uuid)
+    AND created_at < $4::timestamptz
+    AND ($5::text IS NULL OR kind = $5)
+    AND (expires_at IS NULL OR expires_at > now())
+ORDER BY created_at, id LIMIT $6::integer
+"""
+
+
+async def jobs_oldest(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    at: datetime,
+    job_id: JobId,
+    until: datetime,
+    kind: str | None,
+    most: int,
+) -> list[JobRow]:
+    """The same, oldest first."""
+    return [
+        JobRow(*row)
+        for row in await conn.fetch(_JOBS_OLDEST, organisation_id, at, job_id, until, kind, most)
+    ]
+
+
+_JOBS_NEWEST_BY_STATUS: Final = """
+-- name: JobsNewestByStatus
+SELECT * FROM queue.job
+WHERE organisation_id = $1 AND status = $2
+    AND (created_at, id) < ($3::timestamptz, $4::uuid)
+    AND created_at >= $5::timestamptz
+    AND ($6::text IS NULL OR kind = $6)
+    AND (expires_at IS NULL OR expires_at > now())
+ORDER BY created_at DESC, id DESC LIMIT $7::integer
+"""
+
+
+async def jobs_newest_by_status(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    status: str,
+    at: datetime,
+    job_id: JobId,
+    since: datetime,
+    kind: str | None,
+    most: int,
+) -> list[JobRow]:
+    """An organisation's jobs in one state after a position, newest first."""
+    return [
+        JobRow(*row)
+        for row in await conn.fetch(
+            _JOBS_NEWEST_BY_STATUS, organisation_id, status, at, job_id, since, kind, most
+        )
+    ]
+
+
+_JOBS_OLDEST_BY_STATUS: Final = """
+-- name: JobsOldestByStatus
+SELECT * FROM queue.job
+WHERE organisation_id = $1 AND status = $2
+    AND (created_at, id) > ($3::timestamptz, $4::uuid)
+    AND created_at < $5::timestamptz
+    AND ($6::text IS NULL OR kind = $6)
+    AND (expires_at IS NULL OR expires_at > now())
+ORDER BY created_at, id LIMIT $7::integer
+"""
+
+
+async def jobs_oldest_by_status(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    status: str,
+    at: datetime,
+    job_id: JobId,
+    until: datetime,
+    kind: str | None,
+    most: int,
+) -> list[JobRow]:
+    """The same, oldest first."""
+    return [
+        JobRow(*row)
+        for row in await conn.fetch(
+            _JOBS_OLDEST_BY_STATUS, organisation_id, status, at, job_id, until, kind, most
+        )
+    ]
+
+
+_DELETE_JOB: Final = """
+-- name: DeleteJob
+UPDATE queue.job SET expires_at = now()
+WHERE id = $1 AND status IN ('completed', 'failed', 'cancelled')
+"""
+
+
+async def delete_job(conn: Connection, *, job_id: JobId) -> int:
+    """Let an ended job be forgotten now; nothing when it has not ended."""
+    return int((await conn.execute(_DELETE_JOB, job_id)).rpartition(" ")[2])
+
+
+_ERRORS_OF_JOB: Final = """
+-- name: ErrorsOfJob
+SELECT d.task_id, t.kind, t.payload, d.code, d.error, d.failed_at, d.resolution
+FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
+WHERE d.job_id = $1 AND d.task_id > $2::bigint
+ORDER BY d.task_id LIMIT $3::integer
+"""
+
+
+async def errors_of_job(
+    conn: Connection, *, job_id: JobId, after: int, most: int
+) -> list[ErrorsOfJobRow]:
+    """A job's tasks that failed for good, after a task."""
+    return [ErrorsOfJobRow(*row) for row in await conn.fetch(_ERRORS_OF_JOB, job_id, after, most)]
+
+
+_NEXT_TASK: Final = """
+-- name: NextTask
+SELECT coalesce(
+    (SELECT r.task_id FROM queue.lane l CROSS JOIN LATERAL (
+         SELECT r.task_id FROM queue.ready r WHERE r.lane_id = l.id
+         ORDER BY r.priority, r.turn LIMIT 1) r
+     WHERE l.job_id = $1 LIMIT 1),
+    (SELECT w.task_id FROM queue.lane l JOIN queue.waiting w ON w.lane_id = l.id
+     WHERE l.job_id = $1 ORDER BY w.run_at LIMIT 1),
+    (SELECT d.task_id FROM queue.lane l JOIN queue.leased d ON d.lane_id = l.id
+     WHERE l.job_id = $1 LIMIT 1)
+) AS "task_id?"
+"""
+
+
+async def next_task(conn: Connection, *, job_id: JobId) -> TaskId | None:
+    """A task of a job that has not ended: one that is next in its lane, waits, or runs."""
+    value: TaskId | None = await conn.fetchval(_NEXT_TASK, job_id)
     return value

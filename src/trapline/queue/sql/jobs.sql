@@ -24,16 +24,6 @@ SELECT * FROM queue.job WHERE id = sqlc.arg(job_id);
 SELECT id FROM queue.job
 WHERE organisation_id = sqlc.arg(organisation_id) AND kind = sqlc.arg(kind) AND standing;
 
--- name: ListJobs :many
--- An organisation's jobs, newest first.
-SELECT * FROM queue.job
-WHERE organisation_id = sqlc.arg(organisation_id)
-    AND (sqlc.narg(status)::text IS NULL OR status = sqlc.narg(status))
-    AND (sqlc.narg(kind)::text IS NULL OR kind = sqlc.narg(kind))
-    AND (sqlc.narg(before)::timestamptz IS NULL OR created_at < sqlc.narg(before))
-ORDER BY created_at DESC
-LIMIT sqlc.arg(most)::integer;
-
 -- name: ActiveTasks :one
 -- How many tasks of a job run now. It reads what is in flight, not what is queued.
 SELECT count(*) AS "active!"
@@ -87,3 +77,68 @@ ORDER BY expires_at LIMIT sqlc.arg(most)::integer;
 -- name: ForgetJob :one
 -- Delete a job with all that is its own, a part at a time.
 SELECT queue.forget_job(sqlc.arg(job_id), sqlc.arg(most)::integer) AS "rows!";
+
+-- name: JobsNewest :many
+-- An organisation's jobs after a position, newest first.
+SELECT * FROM queue.job
+WHERE organisation_id = sqlc.arg(organisation_id)
+    AND (created_at, id) < (sqlc.arg(at)::timestamptz, sqlc.arg(job_id)::uuid)
+    AND created_at >= sqlc.arg(since)::timestamptz
+    AND (sqlc.narg(kind)::text IS NULL OR kind = sqlc.narg(kind))
+    AND (expires_at IS NULL OR expires_at > now())
+ORDER BY created_at DESC, id DESC LIMIT sqlc.arg(most)::integer;
+
+-- name: JobsOldest :many
+-- The same, oldest first.
+SELECT * FROM queue.job
+WHERE organisation_id = sqlc.arg(organisation_id)
+    AND (created_at, id) > (sqlc.arg(at)::timestamptz, sqlc.arg(job_id)::uuid)
+    AND created_at < sqlc.arg(until)::timestamptz
+    AND (sqlc.narg(kind)::text IS NULL OR kind = sqlc.narg(kind))
+    AND (expires_at IS NULL OR expires_at > now())
+ORDER BY created_at, id LIMIT sqlc.arg(most)::integer;
+
+-- name: JobsNewestByStatus :many
+-- An organisation's jobs in one state after a position, newest first.
+SELECT * FROM queue.job
+WHERE organisation_id = sqlc.arg(organisation_id) AND status = sqlc.arg(status)
+    AND (created_at, id) < (sqlc.arg(at)::timestamptz, sqlc.arg(job_id)::uuid)
+    AND created_at >= sqlc.arg(since)::timestamptz
+    AND (sqlc.narg(kind)::text IS NULL OR kind = sqlc.narg(kind))
+    AND (expires_at IS NULL OR expires_at > now())
+ORDER BY created_at DESC, id DESC LIMIT sqlc.arg(most)::integer;
+
+-- name: JobsOldestByStatus :many
+-- The same, oldest first.
+SELECT * FROM queue.job
+WHERE organisation_id = sqlc.arg(organisation_id) AND status = sqlc.arg(status)
+    AND (created_at, id) > (sqlc.arg(at)::timestamptz, sqlc.arg(job_id)::uuid)
+    AND created_at < sqlc.arg(until)::timestamptz
+    AND (sqlc.narg(kind)::text IS NULL OR kind = sqlc.narg(kind))
+    AND (expires_at IS NULL OR expires_at > now())
+ORDER BY created_at, id LIMIT sqlc.arg(most)::integer;
+
+-- name: DeleteJob :execrows
+-- Let an ended job be forgotten now; nothing when it has not ended.
+UPDATE queue.job SET expires_at = now()
+WHERE id = sqlc.arg(job_id) AND status IN ('completed', 'failed', 'cancelled');
+
+-- name: ErrorsOfJob :many
+-- A job's tasks that failed for good, after a task.
+SELECT d.task_id, t.kind, t.payload, d.code, d.error, d.failed_at, d.resolution
+FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
+WHERE d.job_id = sqlc.arg(job_id) AND d.task_id > sqlc.arg(after)::bigint
+ORDER BY d.task_id LIMIT sqlc.arg(most)::integer;
+
+-- name: NextTask :one
+-- A task of a job that has not ended: one that is next in its lane, waits, or runs.
+SELECT coalesce(
+    (SELECT r.task_id FROM queue.lane l CROSS JOIN LATERAL (
+         SELECT r.task_id FROM queue.ready r WHERE r.lane_id = l.id
+         ORDER BY r.priority, r.turn LIMIT 1) r
+     WHERE l.job_id = sqlc.arg(job_id) LIMIT 1),
+    (SELECT w.task_id FROM queue.lane l JOIN queue.waiting w ON w.lane_id = l.id
+     WHERE l.job_id = sqlc.arg(job_id) ORDER BY w.run_at LIMIT 1),
+    (SELECT d.task_id FROM queue.lane l JOIN queue.leased d ON d.lane_id = l.id
+     WHERE l.job_id = sqlc.arg(job_id) LIMIT 1)
+) AS "task_id?";

@@ -112,13 +112,15 @@ async def drop_lane(conn: Connection, *, lane_id: int) -> int:
 
 _DROP_EXPIRED_KEYS: Final = """
 -- name: DropExpiredKeys
-DELETE FROM queue.unique_key WHERE expires_at <= now()
+DELETE FROM queue.unique_key k WHERE k.ctid = ANY (ARRAY(
+    SELECT e.ctid FROM queue.unique_key e WHERE e.expires_at <= now()
+    ORDER BY e.expires_at LIMIT $1::integer))
 """
 
 
-async def drop_expired_keys(conn: Connection) -> int:
-    """Unique keys whose window is over."""
-    return int((await conn.execute(_DROP_EXPIRED_KEYS)).rpartition(" ")[2])
+async def drop_expired_keys(conn: Connection, *, most: int) -> int:
+    """Unique keys whose window is over, a part at a time."""
+    return int((await conn.execute(_DROP_EXPIRED_KEYS, most)).rpartition(" ")[2])
 
 
 _DROP_OLD_AGENTS: Final = """

@@ -38,8 +38,10 @@ WHERE l.id = sqlc.arg(lane_id)
     AND NOT EXISTS (SELECT FROM queue.waiting w WHERE w.lane_id = l.id);
 
 -- name: DropExpiredKeys :execrows
--- Unique keys whose window is over.
-DELETE FROM queue.unique_key WHERE expires_at <= now();
+-- Unique keys whose window is over, a part at a time.
+DELETE FROM queue.unique_key k WHERE k.ctid = ANY (ARRAY(
+    SELECT e.ctid FROM queue.unique_key e WHERE e.expires_at <= now()
+    ORDER BY e.expires_at LIMIT sqlc.arg(most)::integer));
 
 -- name: DropOldAgents :execrows
 -- Agents that ended long ago.

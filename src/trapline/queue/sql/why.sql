@@ -2,6 +2,8 @@
 -- All that decides when a task runs.
 SELECT t.id, t.kind, t.job_id AS "job_id!", j.status AS "job_status!", j.task_limit, j.max_active, j.active,
        o.max_concurrency, coalesce(q.active, 0) AS "organisation_active!",
+       t.counted, o.max_pages_per_day,
+       coalesce(CASE WHEN q.day = queue.day_of(now()) THEN q.pages END, 0) AS "pages_today!",
        w.run_at, w.attempts AS retry_of_attempt, l.lease_id, s.expires_at, s.agent_id,
        d.status AS done_status, d.error, v.task_id AS overflow,
        n.open AS lane_open, g.name AS gate, g.ready_at, g.in_flight, coalesce(n.bound, g.bound) AS bound,
@@ -18,3 +20,10 @@ LEFT JOIN queue.lease s ON s.id = l.lease_id
 LEFT JOIN queue.done d ON d.task_id = t.id
 LEFT JOIN queue.overflow v ON v.job_id = t.job_id AND v.task_id = t.id
 WHERE t.id = sqlc.arg(task_id);
+
+-- name: SlowestGate :one
+-- Of the gates that a job's tasks stand at, the one that holds them back longest.
+SELECT g.name, greatest(g.floor, coalesce(l.gap, g.gap)) AS "gap!", g.in_flight, g.ready_at
+FROM queue.lane l JOIN queue.gate g ON g.id = l.gate_id
+WHERE l.job_id = sqlc.arg(job_id) AND l.open AND l.awake
+ORDER BY g.ready_at DESC, g.id LIMIT 1;

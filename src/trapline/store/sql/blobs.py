@@ -29,6 +29,12 @@ class DropBlobsRow(Struct, frozen=True, gc=False):
     place: str
 
 
+class PlacesRow(Struct, frozen=True, gc=False):
+    place: str
+    blobs: int
+    bytes: int
+
+
 _ADD_BLOBS: Final = """
 -- name: AddBlobs
 INSERT INTO store.blob AS b (sha256, size, place, compressed, data)
@@ -188,3 +194,52 @@ LIMIT $2::integer
 async def unused_blobs(conn: Connection, *, before: datetime, most: int) -> list[bytes]:
     """Bytes that nothing has named for longer than they are kept."""
     return [row[0] for row in await conn.fetch(_UNUSED_BLOBS, before, most)]
+
+
+_BLOBS_ELSEWHERE: Final = """
+-- name: BlobsElsewhere
+SELECT sha256 FROM store.blob
+WHERE place <> $1 AND sha256 > $2::bytea
+ORDER BY sha256 LIMIT $3::integer
+FOR UPDATE
+"""
+
+
+async def blobs_elsewhere(conn: Connection, *, place: str, after: bytes, most: int) -> list[bytes]:
+    """Hashes of blobs that are not at a place, in order, after one; they stay as they are until the end of the transaction."""
+    return [row[0] for row in await conn.fetch(_BLOBS_ELSEWHERE, place, after, most)]
+
+
+_PLACE_BLOB: Final = """
+-- name: PlaceBlob
+UPDATE store.blob SET place = $1, data = $2 WHERE sha256 = $3
+"""
+
+
+async def place_blob(conn: Connection, *, place: str, data: bytes | None, hash: bytes) -> None:
+    """Note where a blob is now."""
+    await conn.execute(_PLACE_BLOB, place, data, hash)
+
+
+_HASHES_AT: Final = """
+-- name: HashesAt
+SELECT sha256 FROM store.blob
+WHERE place = $1 AND sha256 = ANY ($2::bytea[])
+"""
+
+
+async def hashes_at(conn: Connection, *, place: str, hashes: Sequence[bytes]) -> list[bytes]:
+    """Which of these are at a place."""
+    return [row[0] for row in await conn.fetch(_HASHES_AT, place, hashes)]
+
+
+_PLACES: Final = """
+-- name: Places
+SELECT place, count(*) AS blobs, sum(size)::bigint AS "bytes!"
+FROM store.blob GROUP BY place ORDER BY place
+"""
+
+
+async def places(conn: Connection) -> list[PlacesRow]:
+    """What lies where."""
+    return [PlacesRow(*row) for row in await conn.fetch(_PLACES)]

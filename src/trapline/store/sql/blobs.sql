@@ -79,3 +79,25 @@ FROM store.blob b
 WHERE b.used_at < sqlc.arg(before)
   AND NOT EXISTS (SELECT FROM store.blob_use u WHERE u.sha256 = b.sha256)
 LIMIT sqlc.arg(most)::integer;
+
+-- name: BlobsElsewhere :many
+-- Hashes of blobs that are not at a place, in order, after one; they stay as they are until the end
+-- of the transaction.
+SELECT sha256 FROM store.blob
+WHERE place <> sqlc.arg(place) AND sha256 > sqlc.arg(after)::bytea
+ORDER BY sha256 LIMIT sqlc.arg(most)::integer
+FOR UPDATE;
+
+-- name: PlaceBlob :exec
+-- Note where a blob is now.
+UPDATE store.blob SET place = sqlc.arg(place), data = sqlc.narg(data) WHERE sha256 = sqlc.arg(hash);
+
+-- name: HashesAt :many
+-- Which of these are at a place.
+SELECT sha256 FROM store.blob
+WHERE place = sqlc.arg(place) AND sha256 = ANY (sqlc.arg(hashes)::bytea[]);
+
+-- name: Places :many
+-- What lies where.
+SELECT place, count(*) AS blobs, sum(size)::bigint AS "bytes!"
+FROM store.blob GROUP BY place ORDER BY place;

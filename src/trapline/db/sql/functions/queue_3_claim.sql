@@ -25,7 +25,12 @@ BEGIN
     ),
     leased AS (
         INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
-        SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls, p_slots FROM moved m
+        SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls,
+               -- Only pages are counted among the pages of the day.
+               CASE WHEN p_slots & 16 = 0
+                   OR (SELECT t.counted FROM queue.task t WHERE t.id = m.task_id)
+               THEN p_slots ELSE p_slots - 16 END
+        FROM moved m
     )
     SELECT m.task_id, m.lane_id, p_lease, m.priority, m.turn, m.attempts, m.stalls,
            t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.trace_id,
@@ -43,6 +48,35 @@ RETURNS queue.claimed
 LANGUAGE sql IMMUTABLE AS $$
     SELECT ROW(NULL, p_lane, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
                p_by, p_until, NULL, NULL)::queue.claimed
+$$;
+
+-- The day that a page is counted in.
+CREATE OR REPLACE FUNCTION queue.day_of(p_at timestamptz) RETURNS date
+LANGUAGE sql IMMUTABLE
+RETURN (p_at AT TIME ZONE 'UTC')::date;
+
+-- How many of a lane's next tasks there is room for, when so many pages may still be visited
+-- today. Tasks that are no pages always fit, but none overtakes a page before it. They stay locked,
+-- so that the very same ones are moved.
+CREATE OR REPLACE FUNCTION queue.fit_pages(
+    p_lane bigint, p_want queue.want, p_most integer, p_pages bigint,
+    OUT looked bigint, OUT take integer, OUT pages bigint
+)
+LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+    WITH upcoming AS MATERIALIZED (
+        SELECT r.priority, r.turn, r.task_id FROM queue.ready r
+        WHERE r.lane_id = p_lane AND (r.priority, r.turn) > (p_want.after_priority, p_want.after_turn)
+            AND r.priority <= p_want.to_priority
+        ORDER BY r.priority, r.turn LIMIT p_most FOR UPDATE SKIP LOCKED
+    ),
+    counted AS (
+        SELECT t.counted, count(*) FILTER (WHERE t.counted) OVER (ORDER BY u.priority, u.turn) AS nth
+        FROM upcoming u
+        CROSS JOIN LATERAL (SELECT t.counted FROM queue.task t WHERE t.id = u.task_id OFFSET 0) t
+    )
+    SELECT count(*), (count(*) FILTER (WHERE c.nth <= p_pages OR c.nth = 0))::integer,
+           count(*) FILTER (WHERE c.counted AND c.nth <= p_pages)
+    FROM counted c
 $$;
 
 -- Take from one lane as much as its gate, its job and its organisation allow. Rows that another
@@ -64,7 +98,11 @@ DECLARE
     job_most integer;
     job_active integer;
     organisation_most integer;
-    organisation_active integer;
+    pages_most bigint;
+    quota queue.quota;
+    looked bigint;
+    fitting integer;
+    new_pages bigint := 0;
     moved integer;
 BEGIN
     SELECT * INTO lane FROM queue.lane l WHERE l.id = p_want.lane_id AND l.open;
@@ -94,17 +132,30 @@ BEGIN
         IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'job', later); RETURN; END IF;
     END IF;
 
-    SELECT o.max_concurrency INTO organisation_most
+    SELECT o.max_concurrency, o.max_pages_per_day INTO organisation_most, pages_most
     FROM tenancy.organisation o WHERE o.id = lane.organisation_id;
-    IF organisation_most IS NOT NULL THEN
+    IF organisation_most IS NOT NULL OR pages_most IS NOT NULL THEN
         INSERT INTO queue.quota (organisation_id) VALUES (lane.organisation_id)
         ON CONFLICT DO NOTHING;
-        SELECT q.active + (q.kept_until > at)::integer INTO organisation_active FROM queue.quota q
+        SELECT * INTO quota FROM queue.quota q
         WHERE q.organisation_id = lane.organisation_id FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
+    END IF;
+    IF organisation_most IS NOT NULL THEN
         slots := slots | 4;
-        room := least(room, organisation_most - organisation_active);
+        room := least(room, organisation_most - quota.active - (quota.kept_until > at)::integer);
         IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'organisation', later); RETURN; END IF;
+    END IF;
+    IF pages_most IS NOT NULL THEN
+        slots := slots | 16;
+        SELECT f.looked, f.take, f.pages INTO looked, fitting, new_pages FROM queue.fit_pages(
+            lane.id, p_want, room,
+            pages_most - CASE WHEN quota.day = queue.day_of(at) THEN quota.pages ELSE 0 END) f;
+        IF looked = 0 THEN RETURN; END IF;
+        IF fitting = 0 THEN
+            RETURN NEXT queue.blocked(lane.id, 'pages', at + interval '10 seconds'); RETURN;
+        END IF;
+        room := fitting;
     END IF;
 
     p_want.take := room;
@@ -121,8 +172,14 @@ BEGIN
     IF slots & 2 > 0 THEN
         UPDATE queue.job j SET active = j.active + moved WHERE j.id = lane.job_id;
     END IF;
-    IF slots & 4 > 0 THEN
-        UPDATE queue.quota q SET active = q.active + moved
+    IF slots & (4 | 16) > 0 THEN
+        UPDATE queue.quota q
+        SET active = q.active + CASE WHEN slots & 4 > 0 THEN moved ELSE 0 END,
+            day = CASE WHEN slots & 16 > 0 THEN queue.day_of(at) ELSE q.day END,
+            pages = CASE
+                WHEN slots & 16 = 0 THEN q.pages
+                WHEN q.day = queue.day_of(at) THEN q.pages + new_pages
+                ELSE new_pages END
         WHERE q.organisation_id = lane.organisation_id;
     END IF;
 END

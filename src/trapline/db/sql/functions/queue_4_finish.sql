@@ -72,10 +72,17 @@ DECLARE
     o record;
 BEGIN
     FOR o IN
-        SELECT e.organisation_id AS id, count(*) AS n FROM unnest(p_endings) e
-        WHERE e.slots & 4 > 0 GROUP BY 1 ORDER BY 1
+        SELECT e.organisation_id AS id, count(*) FILTER (WHERE e.slots & 4 > 0) AS n,
+               -- A page that was skipped, or comes again, has not been visited today.
+               count(*) FILTER (WHERE e.slots & 16 > 0 AND e.verdict NOT IN (0, 1)
+                   AND queue.day_of(e.claimed_at) = queue.day_of(now())) AS unvisited
+        FROM unnest(p_endings) e
+        WHERE e.slots & (4 | 16) > 0 GROUP BY 1 ORDER BY 1
     LOOP
-        UPDATE queue.quota q SET active = q.active - o.n WHERE q.organisation_id = o.id;
+        UPDATE queue.quota q
+        SET active = q.active - o.n,
+            pages = q.pages - CASE WHEN q.day = queue.day_of(now()) THEN o.unvisited ELSE 0 END
+        WHERE q.organisation_id = o.id AND (o.n > 0 OR o.unvisited > 0);
     END LOOP;
 END
 $$;
@@ -439,7 +446,7 @@ BEGIN
     IF coalesce(cardinality(endings), 0) = 0 THEN RETURN '{}'; END IF;
     -- Handing the array on costs more than this look at it, and most batches need none of it.
     SELECT bool_or(e.verdict = 5) AS stalls, bool_or(e.slots & 1 > 0) AS gates,
-           bool_or(e.slots & 4 > 0) AS organisations
+           bool_or(e.slots & (4 | 16) > 0) AS organisations
     INTO has FROM unnest(endings) e;
     IF has.stalls THEN endings := queue.judge_stalls(endings, p_most_stalls); END IF;
     IF bears THEN ids := queue.take_keys(p_tasks); END IF;

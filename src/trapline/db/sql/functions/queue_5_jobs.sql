@@ -83,26 +83,41 @@ BEGIN
 END
 $$;
 
--- Delete jobs with all that is theirs. Returns how many rows went, so that the caller can pace itself.
+-- Delete a job with all that is its own, a part of so many rows at a time. Returns how many went;
+-- when they are fewer than asked for, the job itself is gone.
 CREATE OR REPLACE FUNCTION queue.forget_job(p_job uuid, p_most integer) RETURNS bigint
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     ids bigint[] := ARRAY(
         SELECT t.id FROM queue.task t WHERE t.job_id = p_job ORDER BY t.id LIMIT p_most);
+    gone bigint;
 BEGIN
     DELETE FROM queue.done d WHERE d.task_id = ANY (ids);
     DELETE FROM queue.waiting w WHERE w.task_id = ANY (ids);
     DELETE FROM queue.dead_letter d WHERE d.task_id = ANY (ids);
     DELETE FROM queue.overflow o WHERE o.job_id = p_job AND o.task_id = ANY (ids);
     DELETE FROM queue.task t WHERE t.id = ANY (ids);
-    IF cardinality(ids) < p_most THEN
-        DELETE FROM queue.ready r USING queue.lane l WHERE l.job_id = p_job AND r.lane_id = l.id;
-        DELETE FROM queue.lane l WHERE l.job_id = p_job;
-        DELETE FROM queue.unique_key k WHERE k.scope = p_job;
-        DELETE FROM queue.unique_key k WHERE k.job_id = p_job AND k.scope <> k.job_id;
-        DELETE FROM queue.event e WHERE e.job_id = p_job;
-        DELETE FROM queue.job j WHERE j.id = p_job;
-    END IF;
+    IF cardinality(ids) = p_most THEN RETURN p_most; END IF;
+
+    DELETE FROM queue.event e WHERE e.ctid = ANY (ARRAY(
+        SELECT i.ctid FROM queue.event i WHERE i.job_id = p_job LIMIT p_most));
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    IF gone = p_most THEN RETURN p_most; END IF;
+
+    DELETE FROM queue.unique_key k WHERE k.ctid = ANY (ARRAY(
+        SELECT i.ctid FROM queue.unique_key i WHERE i.scope = p_job LIMIT p_most));
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    IF gone = p_most THEN RETURN p_most; END IF;
+
+    DELETE FROM queue.unique_key k WHERE k.ctid = ANY (ARRAY(
+        SELECT i.ctid FROM queue.unique_key i
+        WHERE i.job_id = p_job AND i.scope <> i.job_id LIMIT p_most));
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    IF gone = p_most THEN RETURN p_most; END IF;
+
+    DELETE FROM queue.ready r USING queue.lane l WHERE l.job_id = p_job AND r.lane_id = l.id;
+    DELETE FROM queue.lane l WHERE l.job_id = p_job;
+    DELETE FROM queue.job j WHERE j.id = p_job;
     RETURN cardinality(ids);
 END
 $$;

@@ -14,21 +14,29 @@ DECLARE
     at timestamptz := clock_timestamp();
     kept timestamptz := at + interval '300 milliseconds';
     gate queue.gate;
+    quota queue.quota;
     pause interval;
     most integer;
+    pages_most bigint;
 BEGIN
     slots := 8;
-    SELECT o.max_concurrency INTO most FROM tenancy.organisation o WHERE o.id = p_organisation;
-    IF most IS NOT NULL THEN
+    SELECT o.max_concurrency, o.max_pages_per_day INTO most, pages_most
+    FROM tenancy.organisation o WHERE o.id = p_organisation;
+    IF most IS NOT NULL OR pages_most IS NOT NULL THEN
         INSERT INTO queue.quota (organisation_id) VALUES (p_organisation) ON CONFLICT DO NOTHING;
-        UPDATE queue.quota q SET active = q.active + 1
-        WHERE q.organisation_id = p_organisation AND q.active < most;
-        IF NOT FOUND THEN
+        SELECT * INTO quota FROM queue.quota q WHERE q.organisation_id = p_organisation
+        FOR NO KEY UPDATE;
+        IF quota.day <> queue.day_of(at) THEN quota.pages := 0; END IF;
+        IF quota.pages >= pages_most THEN
+            blocked_by := 'pages';
+            RETURN;
+        ELSIF quota.active >= most THEN
             UPDATE queue.quota q SET kept_until = kept WHERE q.organisation_id = p_organisation;
             blocked_by := 'organisation';
             RETURN;
         END IF;
-        slots := slots | 4;
+        IF most IS NOT NULL THEN slots := slots | 4; END IF;
+        IF pages_most IS NOT NULL THEN slots := slots | 16; END IF;
     END IF;
 
     PERFORM queue.open_gates(ARRAY[p_gate]);
@@ -42,18 +50,20 @@ BEGIN
         blocked_by := 'gate';
         UPDATE queue.gate g SET kept_until = kept WHERE g.id = gate.id;
     END IF;
-    IF blocked_by IS NOT NULL THEN
-        IF slots & 4 > 0 THEN
-            UPDATE queue.quota q SET active = q.active - 1 WHERE q.organisation_id = p_organisation;
-        END IF;
-        RETURN;
-    END IF;
+    IF blocked_by IS NOT NULL THEN RETURN; END IF;
     gate_id := gate.id;
     IF most IS NOT NULL THEN slots := slots | 1; END IF;
     UPDATE queue.gate g
     SET in_flight = g.in_flight + (most IS NOT NULL)::integer,
         ready_at = CASE WHEN pause > interval '0' THEN begin_at + pause ELSE g.ready_at END
     WHERE g.id = gate.id;
+    IF slots & (4 | 16) > 0 THEN
+        UPDATE queue.quota q
+        SET active = q.active + (slots & 4 > 0)::integer,
+            day = CASE WHEN slots & 16 > 0 THEN queue.day_of(at) ELSE q.day END,
+            pages = CASE WHEN slots & 16 > 0 THEN quota.pages + 1 ELSE q.pages END
+        WHERE q.organisation_id = p_organisation;
+    END IF;
 END
 $$;
 

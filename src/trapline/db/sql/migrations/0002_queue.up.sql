@@ -65,8 +65,9 @@ CREATE TABLE queue.job (
 -- Every finished batch updates this row: room in the page keeps those updates off the indexes.
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
-CREATE INDEX job_organisation_idx ON queue.job (organisation_id, created_at DESC);
-CREATE INDEX job_organisation_status_idx ON queue.job (organisation_id, status, created_at DESC);
+CREATE INDEX job_organisation_idx ON queue.job (organisation_id, created_at DESC, id DESC);
+CREATE INDEX job_organisation_status_idx
+ON queue.job (organisation_id, status, created_at DESC, id DESC);
 CREATE INDEX job_open_idx ON queue.job (kind) WHERE status IN ('pending', 'running', 'paused');
 CREATE INDEX job_expires_idx ON queue.job (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX job_retry_of_idx ON queue.job (retry_of) WHERE retry_of IS NOT NULL;
@@ -207,7 +208,8 @@ CREATE TABLE queue.leased (
     attempts smallint NOT NULL,
     stalls smallint NOT NULL,
     -- What this claim was counted in, and must be taken out of: 1 gate, 2 job, 4 organisation.
-    -- 8: it is its caller's own, so nobody else runs it when the caller dies.
+    -- 8: it is its caller's own, so nobody else runs it when the caller dies. 16: it is among the
+    -- pages of its organisation's day, and stays there unless it comes to nothing.
     slots smallint NOT NULL DEFAULT 0,
     PRIMARY KEY (lease_id, task_id)
 );
@@ -245,7 +247,7 @@ CREATE TABLE queue.dead_letter (
 
 CREATE INDEX dead_letter_open_idx ON queue.dead_letter (organisation_id, failed_at)
 WHERE resolved_at IS NULL;
-CREATE INDEX dead_letter_job_idx ON queue.dead_letter (job_id);
+CREATE INDEX dead_letter_job_idx ON queue.dead_letter (job_id, task_id);
 
 -- scope is a job or an organisation; key is a 128-bit hash of what must be there once.
 CREATE TABLE queue.unique_key (
@@ -260,10 +262,13 @@ CREATE TABLE queue.unique_key (
 CREATE INDEX unique_key_expires_idx ON queue.unique_key (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX unique_key_job_idx ON queue.unique_key (job_id) WHERE scope <> job_id;
 
--- Slots that an organisation's tasks hold; a row only where tenancy.organisation has a limit.
+-- Slots and pages that an organisation's tasks hold; a row only where tenancy.organisation has a limit.
 CREATE TABLE queue.quota (
     organisation_id uuid PRIMARY KEY,
     active integer NOT NULL DEFAULT 0,
+    -- Pages that were visited, or are being visited, on the latest day (UTC) with any.
+    day date NOT NULL DEFAULT 'epoch',
+    pages bigint NOT NULL DEFAULT 0,
     -- As of a gate.
     kept_until timestamptz NOT NULL DEFAULT 'epoch'
 ) WITH (fillfactor = 50);

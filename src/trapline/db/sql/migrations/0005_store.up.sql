@@ -53,7 +53,10 @@ CREATE TABLE store.page (
     UNIQUE (site_id, url_id)
 ) WITH (fillfactor = 80);
 
-CREATE INDEX page_organisation_idx ON store.page (organisation_id, last_seen_at);
+-- Ids are in the order in which pages were first seen. When a page was last seen is in no index, or
+-- every sighting would write to all of them.
+CREATE INDEX page_organisation_idx ON store.page (organisation_id, id);
+CREATE INDEX page_url_idx ON store.page (url_id);
 
 CREATE TABLE store.version (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -1,0 +1,26 @@
+-- name: DropVersions :one
+-- Delete, among the next versions, those that are past what is kept: not one of the last so many,
+-- or replaced longer ago than so many days. A site's own config comes before the settings, and the
+-- latest version of a page always stays.
+WITH part AS MATERIALIZED (
+    SELECT v.id, v.page_id, v.number FROM store.version v
+    WHERE v.id > sqlc.arg(after)::bigint ORDER BY v.id LIMIT sqlc.arg(most)::integer
+),
+past AS MATERIALIZED (
+    SELECT p.id FROM part p
+    JOIN store.page g ON g.id = p.page_id
+    JOIN store.site s ON s.id = g.site_id
+    LEFT JOIN LATERAL (
+        SELECT n.fetched_at FROM store.version n
+        WHERE n.page_id = p.page_id AND n.number > p.number
+        ORDER BY n.number LIMIT 1) n ON true
+    WHERE p.id <> g.version_id AND (
+        g.version_number - p.number >= coalesce(
+            (s.config -> 'retention' ->> 'versions')::integer, sqlc.narg(versions)::integer)
+        OR n.fetched_at < now() - interval '1 day' * coalesce(
+            (s.config -> 'retention' ->> 'days')::integer, sqlc.narg(days)::integer))
+),
+gone AS (
+    DELETE FROM store.version v WHERE v.id IN (SELECT p.id FROM past p) RETURNING 1
+)
+SELECT (SELECT max(id) FROM part) AS "last?", (SELECT count(*) FROM gone) AS "gone!";
