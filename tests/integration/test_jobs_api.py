@@ -341,6 +341,10 @@ async def test_the_command_line_does_the_same(trapline: Trapline, tmp_path: Path
     assert (await trapline("jobs", "errors", job)).out.strip() == "No errors."
     assert (await trapline("jobs", "delete", job)).status == 5
     assert (await trapline("jobs", "cancel", job)).status == 0
-    assert (await trapline("jobs", "export", job, str(tmp_path / "out.jsonl"))).status == 0
-    assert (tmp_path / "out.jsonl").read_bytes() == b""
+    out = tmp_path / "out.jsonl"
+    assert (await trapline("export", "--job", job, "--jsonl", str(out))).status == 0
+    assert out.read_bytes() == b""
+    assert (await trapline("export", "--job", job, "--jsonl", str(out))).status == 5
+    assert (await trapline("export", "--jsonl", str(out), "--replace")).status == 2
+    assert (await trapline("export", "--job", job)).status == 2
     assert (await trapline("jobs", "delete", job)).status == 0

@@ -31,7 +31,7 @@ def command() -> None:
     """
 
 
-def config_of(settings: tuple[str, ...], file: Path | None) -> dict[str, Any]:
+def config_of(fields: tuple[str, ...], file: Path | None) -> dict[str, Any]:
     """Read a config from a JSON file and NAME=VALUE pairs, whose values are JSON or plain words."""
     config: dict[str, Any] = {}
     if file is not None:
@@ -39,7 +39,7 @@ def config_of(settings: tuple[str, ...], file: Path | None) -> dict[str, Any]:
             config = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
         except (OSError, msgspec.MsgspecError) as error:
             raise InvalidInput(f"{file}: {error}") from None
-    for setting in settings:
+    for setting in fields:
         name, equals, text = setting.partition("=")
         if not equals:
             raise InvalidInput(f"{setting!r} is not NAME=VALUE.")
@@ -60,7 +60,7 @@ async def _find(conn: Connection, org: str, reference: str) -> SiteRow:
 
 
 _config_options = [
-    click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A field of it."),
+    click.option("--set", "fields", multiple=True, metavar="NAME=VALUE", help="A field of it."),
     click.option(
         "--config",
         "file",
@@ -87,7 +87,7 @@ async def add(
     database: Database,
     name: str,
     url: str,
-    settings: tuple[str, ...],
+    fields: tuple[str, ...],
     file: Path | None,
     org: str,
     as_json: bool,
@@ -98,7 +98,7 @@ async def add(
     Example: trapline sites add docs https://example.com/docs/ --set rate=60 --set 'include=["^/docs/"]'
     """
     base_url = site_config.base_url_of(url)
-    config = site_config.checked_config(config_of(settings, file), base_url)
+    config = site_config.checked_config(config_of(fields, file), base_url)
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
         row = await sites.create(
@@ -171,7 +171,7 @@ async def update(
     url: str | None,
     note: str | None,
     replace: bool,
-    settings: tuple[str, ...],
+    fields: tuple[str, ...],
     file: Path | None,
     org: str,
     as_json: bool,
@@ -182,7 +182,7 @@ async def update(
     Example: trapline sites update docs --set max_depth=3 --note "the archive is endless"
     """
     base_url = None if url is None else site_config.base_url_of(url)
-    given = config_of(settings, file)
+    given = config_of(fields, file)
     async with database.system_tx() as conn:
         row = await _find(conn, org, site)
         config = None
@@ -265,7 +265,7 @@ async def rollback(database: Database, site: str, number: int, org: str, as_json
 
 @command.command("crawl")
 @click.argument("site")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Put over its config.")
+@click.option("--set", "fields", multiple=True, metavar="NAME=VALUE", help="Put over its config.")
 @click.option(
     "--var", "variables", multiple=True, metavar="NAME=VALUE", help="A value for ${NAME}."
 )
@@ -277,7 +277,7 @@ async def rollback(database: Database, site: str, number: int, org: str, as_json
 async def crawl(
     database: Database,
     site: str,
-    settings: tuple[str, ...],
+    fields: tuple[str, ...],
     variables: tuple[str, ...],
     priority: int,
     org: str,
@@ -288,7 +288,7 @@ async def crawl(
     Example: trapline sites crawl docs --set limit=100 --var version=3.1
     """
     wishes = pipeline.CrawlWishes(
-        config_of(settings, None), config_of(variables, None), {}, priority_of(priority), "cli"
+        config_of(fields, None), config_of(variables, None), {}, priority_of(priority), "cli"
     )
     async with database.system_tx() as conn:
         job_id = await pipeline.crawl(conn, await _find(conn, org, site), wishes)
