@@ -271,9 +271,6 @@ async def main(options: argparse.Namespace) -> None:
             names = ("kill -9 of the worker", "crash of PostgreSQL")
             recovered = [await faults.recovery(own, name, start) for name in names]
             figures["recovery_ratio"] = round(min(row["ratio"] for row in recovered), 2)
-            figures["recovery_seconds"] = round(
-                max(row["back at 90 % after s"] for row in recovered), 1
-            )
             report("The rate before a fault and ten seconds after it", recovered, figures)
 
 

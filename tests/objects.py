@@ -10,6 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from pydantic import SecretStr
 
 from trapline.settings import Settings
 
@@ -88,11 +89,7 @@ def s3_settings(object_store: str, server_settings: Settings) -> Settings:
             "blobs": f"s3://blobs/{uuid4().hex}",
             "s3_endpoint": object_store,
             "s3_region": "us-east-1",
-            "s3_access_key": _secret(KEY),
-            "s3_secret_key": _secret(SECRET),
+            "s3_access_key": SecretStr(KEY),
+            "s3_secret_key": SecretStr(SECRET),
         }
     )
-
-
-def _secret(value: str) -> object:
-    return Settings(s3_access_key=value).s3_access_key

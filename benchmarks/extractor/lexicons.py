@@ -15,7 +15,7 @@ from benchmarks.extractor.samples import Sample
 from trapline.extract.outline import Floats
 from trapline.extract.vocabulary import Scores, Vocabulary, name_columns, text_columns
 
-KINDS = 3
+KINDS = 4
 INNER = 5
 _MIN_DOMAINS = 4
 _PRIOR_PAGES = 3.0
@@ -41,7 +41,7 @@ def page_counts(sample: Sample) -> tuple[Counts, ...]:
         np.bincount(sections, np.where(heading, 0, hits), size),
         np.bincount(sections, np.where(heading, 0, weights), size),
     )
-    sums = (names, (hits, weights), below)
+    sums = (names, (hits, weights), below, (hits, weights))
     return tuple(_counts(words, *pair) for words, pair in zip(sample.words, sums, strict=True))
 
 
@@ -73,10 +73,11 @@ def known_words(samples: Iterable[Sample]) -> tuple[frozenset[str], ...]:
     """Words that occur on several sites."""
     domains: list[dict[str, set[str]]] = [defaultdict(set) for _ in range(KINDS)]
     for sample in samples:
+        domain = sample.page.domain
         for kind in range(KINDS):
             for group in sample.words[kind]:
                 for word in group:
-                    domains[kind][word].add(sample.page.domain)
+                    domains[kind][word].add(domain)
     return tuple(
         frozenset(word for word, seen in kind.items() if len(seen) >= _MIN_DOMAINS)
         for kind in domains
@@ -108,12 +109,12 @@ def _log_odds(sums: dict[str, list[float]]) -> Scores:
 
 def features(sample: Sample, scores: tuple[Scores, ...]) -> Floats:
     """All features of a sample's blocks, as `Reading.matrix` gives them."""
-    names, texts, headings = (
+    names, texts, headings, prose = (
         _summaries(words, kind) for words, kind in zip(sample.words, scores, strict=True)
     )
     columns = {
         **name_columns(sample.layout, sample.names, names),
-        **text_columns(texts, headings, sample.reading.sections),
+        **text_columns(texts, headings, prose, sample.reading.sections),
     }
     worded = np.array(list(columns.values()), dtype=np.float32).T
     page = np.broadcast_to(sample.reading.page, (len(worded), len(sample.reading.page)))

@@ -4,7 +4,7 @@ The loss is the cross entropy of the blocks plus, for each page, one minus the e
 taking each block with its own probability: pages count alike, as they do in the score.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,11 @@ from trapline.extract.outline import Floats
 from trapline.extract.scorer import Network
 
 Array = npt.NDArray[np.float32]
-Context = list[tuple[sparse.csr_matrix, sparse.csr_matrix]]
+Starts = npt.NDArray[np.int64]
+Step = Callable[[Array], Array]
+Sums = Callable[[Array, Starts], Array]
+Context = list[tuple[Step, Step]]
+"""What blocks are told of others, as a function of what those say; and its transpose."""
 
 _ALONE, _SHARED, _TOGETHER = 64, 16, 48
 _BATCH = 16
@@ -26,8 +30,10 @@ _DECAY = 1e-4
 _HIDE_OWN = 0.05
 _HIDE_PAGE = 0.3
 _WARM_STEPS = 100
+_TRUSTED_EPOCHS = 5
+_BELIEVED = 0.4
 _WINDOW = 2
-_CONTEXTS = 7
+_CONTEXTS = 10
 
 
 @dataclass(frozen=True)
@@ -92,11 +98,10 @@ def _batch(pages: Sequence[Prepared], masks: Array) -> Batch:
 
 
 def _context(pages: Sequence[Prepared], weights: Array) -> Context:
-    """Pairs of matrices: one that spreads a group's value to its blocks, one that takes means."""
     size = len(weights)
     pairs: Context = []
     places = np.arange(size + 1)
-    for kind in range(_CONTEXTS - 1):
+    for kind in range(_CONTEXTS - 3):
         offset, numbers = 0, []
         for page in pages:
             numbers.append(page.groups[kind] + offset)
@@ -105,10 +110,50 @@ def _context(pages: Sequence[Prepared], weights: Array) -> Context:
         spread = sparse.csr_matrix((np.ones(size, np.float32), group, places), (size, offset))
         total = np.bincount(group, weights, offset).astype(np.float32)
         mean = sparse.csr_matrix((weights / total[group], group, places), (size, offset))
-        pairs.append((spread, mean.T.tocsr()))
-    same = sparse.identity(size, dtype=np.float32, format="csr")
-    pairs.append((same, sparse.block_diag([page.window for page in pages], format="csr")))
-    return pairs
+        pairs.append(_through(mean.T.tocsr(), spread))
+    pairs.append(_through(sparse.block_diag([page.window for page in pages], format="csr")))
+    starts = np.cumsum([0, *(len(page.words) for page in pages)])
+    before = _one_sided(weights, starts, _running, _remaining)
+    return [*pairs, before, _one_sided(weights, starts, _remaining, _running)]
+
+
+def _through(*matrices: sparse.csr_matrix) -> tuple[Step, Step]:
+    def forward(values: Array) -> Array:
+        for matrix in matrices:
+            values = matrix @ values
+        return values
+
+    def backward(values: Array) -> Array:
+        for matrix in reversed(matrices):
+            values = matrix.T @ values
+        return values
+
+    return forward, backward
+
+
+def _one_sided(weights: Array, starts: Starts, there: Sums, back: Sums) -> tuple[Step, Step]:
+    """The mean over a block and all that come before it on its page; or all that come after."""
+    total = there(weights[:, None], starts)
+
+    def forward(values: Array) -> Array:
+        return there(values * weights[:, None], starts) / total
+
+    def backward(values: Array) -> Array:
+        return back(values / total, starts) * weights[:, None]
+
+    return forward, backward
+
+
+def _running(values: Array, starts: Starts) -> Array:
+    """Sums from the start of each page on."""
+    sums = np.concatenate((np.zeros((1, values.shape[1])), np.cumsum(values, 0, np.float64)))
+    before = np.repeat(sums[starts[:-1]], np.diff(starts), axis=0)
+    return (sums[1:] - before).astype(np.float32)
+
+
+def _remaining(values: Array, starts: Starts) -> Array:
+    """Sums up to the end of each page."""
+    return _running(values[::-1], starts[-1] - starts[::-1])[::-1]
 
 
 class Trainer:
@@ -136,13 +181,36 @@ class Trainer:
     def train(self, pages: Sequence[Prepared], epochs: int) -> Network:
         steps = epochs * -(-len(pages) // _BATCH)
         order = np.arange(len(pages))
-        for _ in range(epochs):
+        for epoch in range(epochs):
+            if epoch == _TRUSTED_EPOCHS:
+                order = self._believable(pages)
+                steps = self._step + (epochs - epoch) * -(-len(order) // _BATCH)
             self._random.shuffle(order)
             for start in range(0, len(order), _BATCH):
                 taken = [pages[number] for number in order[start : start + _BATCH]]
                 batch = _batch(taken, self._masks(len(taken), pages[0].matrix.shape[1]))
                 self._descend(self._gradients(batch), steps)
         return Network(*self.weights)
+
+    def _believable(self, pages: Sequence[Prepared]) -> npt.NDArray[np.int64]:
+        """The pages whose truth can be learned at all.
+
+        Some truths stop halfway or name another part of the page than those of pages like it.
+        What contradicts the rest is learned last: whoever has not been by now is left out.
+        """
+        scores = np.array([self._expected_f1(page) for page in pages])
+        return np.flatnonzero(scores >= _BELIEVED)
+
+    def _expected_f1(self, page: Prepared) -> float:
+        batch = _batch([page], np.ones((1, page.matrix.shape[1]), np.float32))
+        alone_w, alone_b, shared_w, together_w, together_b, out_w, out_b = self.weights
+        alone = np.maximum(batch.matrix @ alone_w + alone_b, 0)
+        shared = alone @ shared_w
+        seen = np.concatenate([alone, *(tell(shared) for tell, _ in batch.context)], axis=1)
+        together = np.maximum(seen @ together_w + together_b, 0)
+        chance = 1 / (1 + np.exp(-np.clip((together @ out_w)[:, 0] + out_b[0], -30, 30)))
+        hits = float((chance * page.labels * page.words).sum())
+        return 2 * hits / float(((chance + page.labels) * page.words).sum())
 
     def _masks(self, pages: int, features: int) -> Array:
         """Which features each page shows this time; a hidden one takes its mean, which is zero.
@@ -164,9 +232,7 @@ class Trainer:
         alone_in = batch.matrix @ alone_w + alone_b
         alone, alone_kept = self._dropped(np.maximum(alone_in, 0))
         shared = alone @ shared_w
-        seen = np.concatenate(
-            [alone, *(spread @ (mean @ shared) for spread, mean in batch.context)], axis=1
-        )
+        seen = np.concatenate([alone, *(tell(shared) for tell, _ in batch.context)], axis=1)
         together_in = seen @ together_w + together_b
         together, together_kept = self._dropped(np.maximum(together_in, 0))
         slope = _slope((together @ out_w)[:, 0] + out_b[0], batch, self._loss)[:, None]
@@ -174,9 +240,9 @@ class Trainer:
         to_together = (slope @ out_w.T) * together_kept * (together_in > 0)
         to_seen = to_together @ together_w.T
         to_shared = np.zeros_like(shared)
-        for number, (spread, mean) in enumerate(batch.context):
+        for number, (_, untell) in enumerate(batch.context):
             part = slice(_ALONE + number * _SHARED, _ALONE + (number + 1) * _SHARED)
-            to_shared += mean.T @ (spread.T @ to_seen[:, part])
+            to_shared += untell(to_seen[:, part])
         to_alone = (to_seen[:, :_ALONE] + to_shared @ shared_w.T) * alone_kept * (alone_in > 0)
         return [
             batch.matrix.T @ to_alone, to_alone.sum(axis=0),

@@ -15,7 +15,7 @@ from trapline.extract.features import Layout
 from trapline.extract.outline import Flags, Floats, read_outline
 from trapline.extract.reading import Reading, read_page
 from trapline.extract.scorer import Group
-from trapline.extract.vocabulary import SHORT, Names, name_words, text_words
+from trapline.extract.vocabulary import SHORT, Names, name_words, prose_words, text_words
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Sample:
     reading: Reading
     labels: npt.NDArray[np.float64]
     own: Floats
-    words: tuple[list[list[str]], list[list[str]], list[list[str]]]
-    """Of the distinct names, of the blocks, of the headings."""
+    words: tuple[list[list[str]], list[list[str]], list[list[str]], list[list[str]]]
+    """Of the distinct names, of the short blocks, of the headings, of the long blocks."""
     groups: tuple[Group, ...]
     block_words: list[list[str]]
     truth_words: list[str]
@@ -72,6 +72,10 @@ def read_sample(page: WcxbPage, fold: int) -> Sample:
             [name_words(names) for names in reading.names.distinct],
             short,
             [text_words(heading) for heading in reading.sections.headings],
+            [
+                prose_words(text) if count > SHORT else []
+                for text, count in zip(blocks.texts, blocks.words, strict=True)
+            ],
         ),
         groups=tuple(map(Group.of, reading.group_keys())),
         block_words=[words_of(text) for text in blocks.texts],

@@ -11,6 +11,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 FOLDS = 5
+# Settings are picked on other splits than the one that figures are reported for.
+REPORTED = "reported"
 _BESIDE_REPOSITORY = Path(__file__).parents[2].parent / "shared" / "data" / "wcxb-dev"
 
 
@@ -66,12 +68,14 @@ def _read(path: Path, root: Path) -> WcxbPage:
     )
 
 
-def fold_of_domain(pages: Iterable[WcxbPage]) -> dict[str, int]:
+def fold_of_domain(pages: Iterable[WcxbPage], split: str = REPORTED) -> dict[str, int]:
     """Domains dealt out to the folds, type by type, so that each fold has its share of each type."""
     kinds: dict[str, Counter[str]] = {}
     for page in pages:
         kinds.setdefault(page.domain, Counter())[page.page_type] += 1
-    dealt = sorted(kinds, key=lambda domain: (kinds[domain].most_common(1)[0][0], _shuffle(domain)))
+    dealt = sorted(
+        kinds, key=lambda domain: (kinds[domain].most_common(1)[0][0], _shuffle(split + domain))
+    )
     return {domain: place % FOLDS for place, domain in enumerate(dealt)}
 
 

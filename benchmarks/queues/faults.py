@@ -84,7 +84,7 @@ def _rate(counts: list[tuple[float, int]], begin: float, end: float) -> float:
     return (n1 - n0) / (t1 - t0)
 
 
-def _back(counts: list[tuple[float, int]], at: float, wanted: float) -> float:
+def _back(counts: list[tuple[float, int]], at: float, wanted: float) -> float | str:
     """Seconds after the fault from which on two seconds ran at the wanted rate."""
     for begin, _ in counts:
         if (
@@ -93,4 +93,4 @@ def _back(counts: list[tuple[float, int]], at: float, wanted: float) -> float:
             and _rate(counts, begin, begin + 2.1) >= wanted
         ):
             return begin - at
-    return float("inf")
+    return "never"

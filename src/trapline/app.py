@@ -21,6 +21,7 @@ from trapline.db.sql import tenancy as queries
 from trapline.errors import SettingsError, Unavailable
 from trapline.fetch import Fetcher
 from trapline.fetch.posting import Poster
+from trapline.frontier.recrawl import Interval
 from trapline.logs import get_logger
 from trapline.pipeline import followups, retention, sites, templates
 from trapline.pipeline.gathering import Gathering, extract_kind
@@ -37,6 +38,7 @@ from trapline.pipeline.telling import duties as telling_duties
 from trapline.queue.agents import Agent
 from trapline.queue.direct import Direct
 from trapline.queue.finishing import Finisher
+from trapline.queue.leaving import Leaving
 from trapline.queue.maintenance import loop as maintenance
 from trapline.queue.maintenance import schedules
 from trapline.queue.maintenance.duty import Duty
@@ -118,7 +120,7 @@ async def working(
         Searching(settings) as searching,
     ):
         steps = Steps(database, settings, fetcher, model)
-        keeping = Keeping(Blobs.of(settings))
+        keeping = _keeping(settings)
         gathering = Gathering(model)
         kinds = crawl_kinds(steps.kickoff, steps.sitemap, steps.page)
         kinds.register(extract_kind(gathering.extract))
@@ -131,6 +133,7 @@ async def working(
             store=keeping.keep,
         )
         keeping.agent = worker.agent
+        steps.leaving = Leaving(database, worker.freed)
         scraper = gathering.scraper = _scraper(steps, keeping, worker.agent, worker.bell)
         results = Results(database, keeping.blobs)
         telling = Telling(database, poster, hooks.renderer(results), worker.ears)
@@ -195,12 +198,19 @@ async def scraping(
         alive = asyncio.create_task(agent.keep_alive(), name="agent")
         steps = Steps(database, settings, fetcher)
         try:
-            yield _scraper(steps, Keeping(Blobs.of(settings)), agent, bell)
+            yield _scraper(steps, _keeping(settings), agent, bell)
         finally:
             alive.cancel()
             await asyncio.gather(alive, return_exceptions=True)
             await bell.aclose()
             await agent.finish()
+
+
+def _keeping(settings: Settings) -> Keeping:
+    interval = Interval(
+        timedelta(hours=settings.recrawl_least_hours), timedelta(hours=settings.recrawl_most_hours)
+    )
+    return Keeping(Blobs.of(settings), interval=interval)
 
 
 def _scraper(steps: Steps, keeping: Keeping, agent: Agent, bell: Bell) -> Scraper:

@@ -139,6 +139,8 @@ class Document:
     branding: Mapping[str, object] | None = None
     summary: str | None = None
     warning: str | None = None
+    charset: str | None = None
+    """Of HTML: the character set that it was read in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,6 +165,12 @@ class Settings(BaseSettings):
         description="Secret of the reports that changedetection.io sends; without it none is taken.",
     )
 
+    rate_limit: int | None = Field(
+        default=None,
+        ge=1,
+        description="Requests a minute that one API key may make of one server; none: no limit.",
+    )
+
     # Network safety
     allow_nets: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_split)] = Field(
         default=(),
@@ -241,6 +247,21 @@ class Settings(BaseSettings):
         default=None,
         pattern=r"^https?://",
         description="A SearXNG with the JSON format on; web search asks it.",
+    )
+
+    # Politeness
+    host_gap: float = Field(
+        default=0.0,
+        ge=0,
+        le=300,
+        description="Least seconds between two requests to a host, before they are shared by those"
+        " in flight; a slow host is given more.",
+    )
+    recrawl_least_hours: float = Field(
+        default=24.0, gt=0, description="Hours after which a page that always changes is due again."
+    )
+    recrawl_most_hours: float = Field(
+        default=720.0, gt=0, description="Hours after which a page that never changes is due again."
     )
 
     # Queue

@@ -42,6 +42,20 @@ async def test_the_second_crawl_is_told_what_has_not_changed(crawler: Trapline, 
     assert second.json["job"]["total"] == first.json["job"]["total"]
 
 
+async def test_pages_that_are_not_due_are_left_alone(crawler: Trapline, site: Site) -> None:
+    options = ("--limit", "12", "--delay", "0", "--sitemap", "skip", "--json")
+    first = await crawler("crawl", f"{site.url}manual/", *options)
+    seen = len(site.log.pages())
+    again = await crawler("crawl", f"{site.url}manual/", *options, "--due")
+    assert len(site.log.pages()) == seen
+    # Its links are followed as they were, so the crawl comes as far.
+    assert again.json["job"]["total"] == first.json["job"]["total"]
+    always = {"TRAPLINE_RECRAWL_LEAST_HOURS": "0.000001", "TRAPLINE_RECRAWL_MOST_HOURS": "0.000001"}
+    await crawler("crawl", f"{site.url}manual/", *options, "--force", **always)
+    await crawler("crawl", f"{site.url}manual/", *options, "--due")
+    assert max(site.log.pages().values()) == 3
+
+
 async def test_a_limit_is_exact(crawler: Trapline, site: Site) -> None:
     done = await crawler("crawl", site.url, "--limit", "7", "--delay", "0", "--json")
     assert done.json["job"]["completed"] - _kickoffs(done.json) == 7

@@ -98,7 +98,6 @@ async def test_jobs_by_status_and_time_tasks_errors_and_counts(
     assert len(await tasks.list_of_job(full, job_id, most=50)) == TASKS // JOBS
     await queries.errors_of_job(full, job_id=job_id, after=0, most=50)
     await queries.get_job(full, job_id=job_id)
-    await queries.next_task(full, job_id=job_id)
     _read_along(plans, "job_")
 
 
@@ -106,10 +105,5 @@ def _read_along(plans: list[str], index: str) -> None:
     """Every plan uses the index, reads nothing else, and sorts nothing."""
     for plan in plans:
         assert re.search(rf"Index.*Scan.* using \S*{index}\S*", plan), plan
-        scanned = re.findall(r"Seq Scan on (\S+)", plan)
-        assert [table for table in scanned if table not in _SMALL] == [], plan
+        assert "Seq Scan" not in plan, plan
         assert "Sort" not in plan, plan
-
-
-# Empty here: a scan of nothing is as good as any.
-_SMALL = {"lane", "ready", "waiting", "leased"}

@@ -1,6 +1,7 @@
 """Jobs over HTTP and on the command line: made, listed, counted, steered, exported."""
 
 import csv
+import gzip
 import io
 import json
 import zipfile
@@ -148,7 +149,9 @@ async def test_counts_are_right_before_and_after_folding(
     ],
 )
 async def test_a_bad_job_is_refused(api: aiohttp.ClientSession, wrong: dict[str, Any]) -> None:
-    async with api.post("/api/jobs", json=CRAWL | wrong) as answer:
+    body = io.BytesIO(json.dumps(CRAWL | wrong).encode())
+    headers = {"Content-Type": "application/json"}
+    async with api.post("/api/jobs", data=body, headers=headers) as answer:
         assert answer.status in {400, 413}, await answer.text()
         assert answer.content_type == "application/problem+json"
 
@@ -295,6 +298,10 @@ async def test_pages_are_exported_in_every_format(
             assert answer.status == 200
             assert str(job_id) in answer.headers["Content-Disposition"]
             bodies[name] = await answer.read()
+    async with api.get(f"/api/jobs/{job_id}/export", params={"format": "warc"}) as answer:
+        warc = gzip.decompress(await answer.read())
+    # Visits that leave no trace are in no archive.
+    assert (MARKER.encode() in warc) is not zdr
     lines = [json.loads(line) for line in bodies["jsonl"].splitlines()]
     assert len(lines) >= 2
     assert all(MARKER in line["markdown"] for line in lines)
@@ -334,6 +341,10 @@ async def test_the_command_line_does_the_same(trapline: Trapline, tmp_path: Path
     assert (await trapline("jobs", "errors", job)).out.strip() == "No errors."
     assert (await trapline("jobs", "delete", job)).status == 5
     assert (await trapline("jobs", "cancel", job)).status == 0
-    assert (await trapline("jobs", "export", job, str(tmp_path / "out.jsonl"))).status == 0
-    assert (tmp_path / "out.jsonl").read_bytes() == b""
+    out = tmp_path / "out.jsonl"
+    assert (await trapline("export", "--job", job, "--jsonl", str(out))).status == 0
+    assert out.read_bytes() == b""
+    assert (await trapline("export", "--job", job, "--jsonl", str(out))).status == 5
+    assert (await trapline("export", "--jsonl", str(out), "--replace")).status == 2
+    assert (await trapline("export", "--job", job)).status == 2
     assert (await trapline("jobs", "delete", job)).status == 0

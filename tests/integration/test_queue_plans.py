@@ -10,6 +10,8 @@ from tests.queueing import kinds_of, numbers, submit
 from trapline.db.connection import prepare
 from trapline.db.pool import Database
 from trapline.model import OrganisationId
+from trapline.queue import listing
+from trapline.queue.listing import Wanted
 from trapline.queue.retries import Verdict
 from trapline.queue.sql import claiming, finishing, jobs, leases
 
@@ -98,10 +100,8 @@ async def test_claim_finish_sweep_and_status_read_by_index(full: asyncpg.Connect
     await jobs.get_job(full, job_id=job_id)
     await claiming.served_lanes(full, most_per_organisation=1000)
     organisation_id = await full.fetchval("SELECT organisation_id FROM queue.lane")
-    for status in (None, "failed"):
-        await jobs.list_jobs(
-            full, organisation_id=organisation_id, status=status, kind=None, before=None, most=20
-        )
+    for wanted in (Wanted(organisation_id), Wanted(organisation_id, "failed")):
+        await listing.listed(full, wanted, most=20)
     wrong = [plan for plan in plans if _is_bad(plan)]
     assert not wrong, wrong[0]
     text = "\n".join(plans)

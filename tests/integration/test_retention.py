@@ -16,10 +16,13 @@ from trapline.logs import configure
 from trapline.model import OrganisationId, TaskId
 from trapline.pipeline import retention
 from trapline.pipeline.options import PageOptions
+from trapline.pipeline.results import Results
 from trapline.pipeline.scraping import Asker
+from trapline.queue import jobs
 from trapline.queue.maintenance import expiry
 from trapline.queue.sql import jobs as queries
 from trapline.store import fleeting
+from trapline.store.blobs import Blobs
 
 COLUMNS = """
 SELECT format('%I.%I', table_schema, table_name) AS "table", column_name AS "column", data_type AS type
@@ -66,8 +69,12 @@ async def test_zero_data_retention_leaves_nothing(
     async with open_database.tenant_tx(organisation_id) as conn:
         rows = await fleeting.of_job(conn, job_id, after=TaskId(0), most=10)
         expires_at = await conn.fetchval("SELECT expires_at FROM queue.job WHERE id = $1", job_id)
+        job = await jobs.get(conn, job_id)
     assert len(rows) >= 2
     assert all(MARKER in row.markdown and MARKER in (row.title or "") for row in rows)
+    read = [page async for page in Results(open_database, Blobs()).pages(job)]
+    assert [MARKER in page.document.markdown for page in read] == [True] * len(read)
+    assert len(read) >= 2
     held = await traces(open_database, MARKER)
     assert {name.split(".")[0] for name in held} <= {"store", "queue"}
     assert not [name for name in held if name.startswith(("store.version", "store.blob"))]

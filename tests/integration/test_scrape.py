@@ -10,7 +10,7 @@ from tests.scraping import Scrape
 from tests.site.site import Site
 from trapline.db.pool import Database
 from trapline.errors import ExitCode, InvalidInput, TookTooLong
-from trapline.model import Format, OrganisationId
+from trapline.model import Format, OrganisationId, RedirectSource
 from trapline.pipeline.options import PageOptions
 from trapline.pipeline.scraping import NotCached
 from trapline.queue import gates, jobs
@@ -276,3 +276,27 @@ def test_options_survive_their_way_through_the_database() -> None:
     )
     assert options.scrape.formats == {Format.HTML}
     assert options.scrape.accept_language == "de-DE;q=1.0,en;q=0.9"
+
+
+async def test_a_page_that_sends_its_visitor_on_is_followed(
+    scrape: Scrape, site: Site, database: Database
+) -> None:
+    answer = await scrape(site.at("/news.html"))
+    assert answer.ok
+    assert answer.final_url == site.at("/journal/")
+    async with database.system_tx() as conn:
+        sources = await conn.fetch("SELECT source, is_permanent FROM archive.redirect")
+        charsets = await conn.fetchval("SELECT charset FROM archive.file")
+    assert [tuple(row) for row in sources] == [(RedirectSource.META_REFRESH, True)]
+    assert charsets == "utf-8"
+
+
+async def test_a_page_that_asks_not_to_be_indexed_is_kept_only_by_wish(
+    scrape: Scrape, site: Site, database: Database
+) -> None:
+    site.change("/secret", body=b"<p>Hush.</p>", headers=(("X-Robots-Tag", "noindex"),))
+    options = PageOptions.parse(url=site.at("/secret"), store_noindex=False)
+    answer = await scrape.scraper.scrape(scrape.asker, options)
+    assert answer.ok
+    assert answer.version_id is None
+    assert (await scrape(site.at("/secret"))).version_id is not None

@@ -258,6 +258,29 @@ async def test_within_a_lane_better_priorities_run_first_and_then_the_older(
     assert order == sorted(range(30), key=lambda n: (-(n % 3), n))
 
 
+async def test_slow_handlers_are_given_no_more_than_can_run(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    release = asyncio.Event()
+
+    async def handle(task: Task) -> None:
+        del task
+        await release.wait()
+
+    kinds = kinds_of(handle)
+    gates = [Gate(f"gate {n}") for n in range(100)]
+    new = [NewTask("number", Number(n), gates[n % 100]) for n in range(1000)]
+    job_id, _ = await submit(database, kinds, organisation_id, new)
+    async with working(database, kinds, concurrency=300) as worker:
+        await until(lambda: worker.in_hand >= 300)
+        await asyncio.sleep(0.5)
+        async with database.system_tx() as conn:
+            assert await conn.fetchval("SELECT count(*) FROM queue.leased") == 300
+        release.set()
+        await ended(database, job_id)
+    await assert_sound(database)
+
+
 async def test_results_come_back_whichever_way_the_task_was_finished(
     database: Database, organisation_id: OrganisationId
 ) -> None:

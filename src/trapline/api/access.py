@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
+from trapline.api.limits import RateLimits
 from trapline.db import tenancy
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
@@ -44,7 +45,10 @@ async def principal(request: HTTPConnection) -> Principal:
         if await queries.any_key(conn):
             if token is None:
                 raise Unauthorised
-            return await tenancy.authenticate(conn, token)
+            who = await tenancy.authenticate(conn, token)
+            limits: RateLimits = request.app.state.limits
+            limits.take(who.api_key_id)
+            return who
         _require_local(request, settings)
         return Principal.administrator_of(await tenancy.ensure_default(conn))
 

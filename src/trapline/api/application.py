@@ -6,6 +6,7 @@ from trapline import __version__
 from trapline.api import problems, tracing
 from trapline.api.engine import Engine
 from trapline.api.firecrawl import routes as firecrawl
+from trapline.api.limits import RateLimits
 from trapline.api.native import (
     admin,
     changes,
@@ -43,6 +44,7 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
     app.state.database = database
     app.state.settings = settings
     app.state.engine = engine
+    app.state.limits = RateLimits(settings.rate_limit)
     for part in (
         health,
         organisations,

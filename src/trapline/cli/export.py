@@ -7,22 +7,29 @@ from uuid import UUID
 import click
 
 from trapline.cli import terminal
+from trapline.cli.output import write_file
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import Conflict
 from trapline.model import JobId, OrganisationId, SiteId
+from trapline.pipeline import pagefiles
 from trapline.pipeline.exporting import find_site, write_warc
+from trapline.pipeline.pagefiles import PageFormat
 from trapline.queue import jobs
 from trapline.store.blobs import Blobs
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
 @click.option(
     "--warc",
     type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
-    required=True,
-    help="File to write, compressed record by record; - is standard output.",
+    help="All visits, compressed record by record; - is standard output.",
 )
+@click.option("--jsonl", type=_FILE, help="The pages of a job as JSON lines.")
+@click.option("--csv", type=_FILE, help="The pages of a job as a table.")
+@click.option("--markdown", type=_FILE, help="The pages of a job as a zip of markdown files.")
 @click.option("--job", type=click.UUID, help="Only what this job visited.")
 @click.option("--site", help="Only what belongs to this site, by id, name or address.")
 @click.option("--replace", is_flag=True, help="Overwrite a file that is there.")
@@ -31,18 +38,31 @@ from trapline.store.blobs import Blobs
 @terminal.with_database
 async def command(
     database: Database,
-    warc: Path,
+    warc: Path | None,
+    jsonl: Path | None,
+    csv: Path | None,
+    markdown: Path | None,
     job: UUID | None,
     site: str | None,
     replace: bool,
     org: str,
     as_json: bool,
 ) -> None:
-    """Write what was visited as WARC 1.1: answers, requests, and how each visit went.
+    """Write what was visited as WARC 1.1 (answers, requests, and how each visit went), or the pages
+    of a job as JSON lines, CSV or markdown.
 
     \b
     Example: trapline export --warc crawl.warc.gz --site https://example.com
     """
+    pages: dict[PageFormat, Path | None] = {"jsonl": jsonl, "csv": csv, "markdown": markdown}
+    chosen = [(name, path) for name, path in pages.items() if path is not None]
+    if len(chosen) + (warc is not None) != 1:
+        raise click.UsageError("Give one of --warc, --jsonl, --csv and --markdown.")
+    if warc is None:
+        if job is None or site is not None:
+            raise click.UsageError("Pages are exported by --job.")
+        await _export_pages(database, org, JobId(job), *chosen[0], replace=replace)
+        return
     if job is not None and site is not None:
         raise click.UsageError("Give --job or --site, not both.")
     async with database.system_tx() as conn:
@@ -57,6 +77,19 @@ async def command(
         terminal.show_json(told)
     else:
         click.echo(f"{told['records']:,} records, {told['bytes']:,} bytes in {warc}.", err=True)
+
+
+async def _export_pages(
+    database: Database, org: str, job_id: JobId, format_: PageFormat, file: Path, *, replace: bool
+) -> None:
+    if file.exists() and not replace:
+        raise Conflict(f"{file} is there already; --replace overwrites it.")
+    async with database.system_tx() as conn:
+        organisation_id = (await tenancy.find_organisation(conn, org)).id
+    async with database.tenant_tx(organisation_id) as conn:
+        found = await jobs.get(conn, job_id)
+    await write_file(pagefiles.pages(database, found), format_, file)
+    click.echo(f"Written to {file}.", err=True)
 
 
 async def export(

@@ -2,7 +2,6 @@
 
 import asyncio
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import get_args
 from uuid import UUID
 
@@ -11,16 +10,16 @@ import msgspec
 from msgspec.structs import asdict
 
 from trapline.cli import terminal
-from trapline.cli.output import write_file
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import InvalidInput
 from trapline.model import JobId
-from trapline.pipeline import pagefiles, templates
+from trapline.pipeline import report as reports
+from trapline.pipeline import templates
 from trapline.pipeline.options import DEFAULT_LIMIT
-from trapline.pipeline.pagefiles import PageFormat
+from trapline.pipeline.report import Report
 from trapline.pipeline.templates import Order
-from trapline.queue import jobs, listing, quotas, why
+from trapline.queue import jobs, listing, why
 from trapline.queue.kinds import Kinds
 from trapline.queue.listing import Wanted
 from trapline.queue.logbook import Level, Line, Reader
@@ -102,8 +101,28 @@ async def show(database: Database, job: str, as_json: bool) -> None:
     async with database.system_tx() as conn:
         row = await jobs.get(conn, job_id_of(job))
         progress = await jobs.progress(conn, row)
+        report = await reports.report(conn, row.id)
     shown = {"percent": progress.percent, "queued": progress.queued, "active": progress.active}
-    terminal.show_one(asdict(row) | shown, as_json=as_json)
+    if as_json:
+        terminal.show_json(asdict(row) | shown | {"report": report})
+        return
+    terminal.show_one(asdict(row) | shown, as_json=False)
+    _show_report(report)
+
+
+def _show_report(report: Report) -> None:
+    """Say how pages ended, which were broken and why, and what was not visited."""
+    if report.ends:
+        ends = ", ".join(f"{count} {end.replace('_', ' ')}" for end, count in report.ends.items())
+        click.echo(f"\nVisits: {ends}.")
+    for row in report.broken:
+        click.echo(f"Failed: {row.url}\n  {row.error}")
+    for count, what in (
+        (report.blocked_count, "forbidden by robots.txt"),
+        (report.traps_count, "not followed, because they look endless"),
+    ):
+        if count:
+            click.echo(f"{count} URLs {what}; see: trapline jobs logs")
 
 
 @command.command("logs")
@@ -159,7 +178,6 @@ async def create(
     """
     async with database.system_tx() as conn:
         organisation_id = (await tenancy.find_organisation(conn, org)).id
-        await quotas.require_pages(conn, organisation_id, now=datetime.now(UTC))
         template = templates.typed_in(url, pages=pages, limit=limit)
         click.echo(str(await templates.place(conn, Order(organisation_id, template, priority))))
 
@@ -197,30 +215,6 @@ async def errors(database: Database, job: str, limit: int, as_json: bool) -> Non
         found = await jobs.get(conn, job_id_of(job))
         rows = await queries.errors_of_job(conn, job_id=found.id, after=0, most=limit)
     terminal.show(rows, as_json=as_json, empty="No errors.")
-
-
-@command.command("export")
-@click.argument("job")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(get_args(PageFormat)),
-    default="jsonl",
-    show_default=True,
-    help="JSON lines, CSV, or a zip of markdown files.",
-)
-@terminal.with_database
-async def export(database: Database, job: str, file: Path, format_: PageFormat) -> None:
-    """Write the pages of a job to a file.
-
-    \b
-    Example: trapline jobs export 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10 pages.zip --format markdown
-    """
-    async with database.system_tx() as conn:
-        found = await jobs.get(conn, job_id_of(job))
-    await write_file(pagefiles.pages(database, found), format_, file)
-    click.echo(f"Written to {file}.", err=True)
 
 
 @command.command("delete")

@@ -4,6 +4,7 @@ Title and description are in the metadata. As content they would pass for the pa
 nobody would think of asking a browser for the real one.
 """
 
+import re
 from itertools import islice
 from typing import Final
 
@@ -18,6 +19,12 @@ _EMPTY: Final = "The page has no text."
 # Their content is kept as raw text by the parser, or apart from the page.
 _RAW: Final = ("noframes", "noembed", "iframe", "textarea", "object", "template")
 _MAX_RAW: Final = 1_000_000
+_MAX_NOTICE: Final = 240
+_NOTICE: Final = re.compile(
+    r"\b(?:enable|allow|activate|turn on|requires?|needs?|without) java ?script\b"
+    r"|\bjava ?script (?:is|must be|to be|has to be) (?:\w+ )?(?:enabled|disabled|required|off)\b",
+    re.IGNORECASE,
+)
 
 
 def fallback_text(tree: turbohtml.Document) -> tuple[str, str]:
@@ -28,6 +35,11 @@ def fallback_text(tree: turbohtml.Document) -> tuple[str, str]:
     if tree.find("frameset") is not None:
         return "", _FRAMED
     return "", _SCRIPTED if tree.find("script") is not None else _EMPTY
+
+
+def asks_for_scripts(text: str) -> bool:
+    """Whether all that a page says is that it needs scripts: that is no text of the page."""
+    return len(text) <= _MAX_NOTICE and bool(_NOTICE.search(text))
 
 
 def _raw_text(tree: turbohtml.Document) -> str:

@@ -363,6 +363,15 @@ def _echo_columns(blocks: Blocks, echo: frozenset[str]) -> Columns:
     }
 
 
+def _copy_columns(blocks: Blocks) -> Columns:
+    """How often the page has a block's text, and whether this is the first time."""
+    seen: dict[str, int] = {}
+    numbers = (seen.setdefault(text, len(seen)) for text in blocks.texts)
+    number = np.fromiter(numbers, np.intp, len(blocks))
+    first = np.diff(np.maximum.accumulate(number), prepend=-1) > 0
+    return {"copies": _log(np.bincount(number)[number] - 1), "first_copy": first}
+
+
 def block_columns(
     layout: Layout,
     totals: Totals,
@@ -376,4 +385,5 @@ def block_columns(
         **_place_columns(layout, totals),
         **_container_columns(layout, totals),
         **_record_columns(layout),
+        **_copy_columns(layout.blocks),
     }

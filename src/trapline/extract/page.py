@@ -17,7 +17,7 @@ from trapline.extract.branding import read_branding
 from trapline.extract.charset import Decoded, decode
 from trapline.extract.cleaning import clean_html
 from trapline.extract.documents import Kind, Limits, kind_of, read_document
-from trapline.extract.fallback import fallback_text
+from trapline.extract.fallback import asks_for_scripts, fallback_text
 from trapline.extract.images import read_images
 from trapline.extract.links import read_links
 from trapline.extract.metadata import describe_text, read_metadata
@@ -95,6 +95,7 @@ def extract_html(
         branding=branding,
         summary=_summary(content.text, metadata) if Format.SUMMARY in formats else None,
         warning=_sentences((content.warning, doubt)),
+        charset=decoded.encoding,
     )
 
 
@@ -130,7 +131,7 @@ class _Contents:
         text = chosen_text(chosen, reading.blocks, outline)
         page_type = self.scorer.page_type(reading)
         warnings = [doubt, _CUT if outline.cut else None]
-        if not text:
+        if not text or (asks_for_scripts(text) and _without_scripts(reading, chosen)):
             text, missing = fallback_text(tree)
             return Content(page_type, text, text, None, _sentences([missing, *warnings]))
         prune(outline, reading.blocks, chosen)
@@ -160,6 +161,12 @@ class _Contents:
             return html, ""
         drop = self.options.remove_base64_images
         return html, markdown.render(body, Targets(resolver), drop_data_images=drop)
+
+
+def _without_scripts(reading: Reading, chosen: Flags) -> bool:
+    """Whether all that was chosen is shown only where scripts do not run."""
+    spare = reading.outline.rows_of("noscript")
+    return bool((reading.outline.enclosing(spare, reading.blocks.first[chosen]) > 0).all())
 
 
 def _summary(text: str, metadata: Metadata) -> str:

@@ -24,6 +24,7 @@ from trapline.extract.vocabulary import (
     Sections,
     Vocabulary,
     name_columns,
+    prose_words,
     read_names,
     read_sections,
     text_columns,
@@ -56,6 +57,7 @@ class Reading:
             **text_columns(
                 self._short_summaries(vocabulary),
                 vocabulary.headings.summaries(self.sections.headings),
+                self._prose_summaries(vocabulary),
                 self.sections,
             ),
         }
@@ -68,6 +70,16 @@ class Reading:
         scores[short] = vocabulary.texts.summaries(texts)
         return scores
 
+    def _prose_summaries(self, vocabulary: Vocabulary) -> Floats:
+        """Scores of the first words of long blocks."""
+        scores = np.zeros((len(self.blocks), 3), dtype=np.float32)
+        known = vocabulary.prose.get
+        for number in np.flatnonzero(self.blocks.words > SHORT).tolist():
+            found = list(filter(None, map(known, prose_words(self.blocks.texts[number]))))
+            if found:
+                scores[number] = sum(found) / len(found), min(found), max(found)
+        return scores
+
     def group_keys(self) -> tuple[Ints, ...]:
         """Which blocks belong together, in several ways: keys that agree within a group."""
         layout, parent = self.layout, self.outline.parent
@@ -78,6 +90,7 @@ class Reading:
             layout.records,
             layout.level[2],
             self.sections.of_block,
+            self.sections.above[self.sections.of_block],
         )
 
 

@@ -27,6 +27,7 @@ _WINDOW: Final = 2
 # Networks that are trained towards F1 are surer than they should be.
 _SOFTENED: Final = 0.7
 _SCORE_STEP: Final = 0.05
+_LEXICONS: Final = ("names", "texts", "headings", "prose")
 TYPES: Final = (
     PageType.ARTICLE,
     PageType.COLLECTION,
@@ -76,6 +77,16 @@ def neighbour_means(values: Floats) -> Floats:
     return np.asarray(means, dtype=np.float32)
 
 
+def running_means(weighted: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """The weighted means over a block and all before it, and over it and all after it."""
+    both = np.concatenate((weighted, weights[:, None]), axis=1)
+    before = np.cumsum(both, axis=0, dtype=np.float64)
+    after = before[-1] - before + both
+    first: Floats = (before[:, :-1] / before[:, -1:]).astype(np.float32)
+    second: Floats = (after[:, :-1] / after[:, -1:]).astype(np.float32)
+    return first, second
+
+
 @dataclass(frozen=True, slots=True)
 class Network:
     alone: Floats
@@ -100,6 +111,7 @@ class Network:
                 np.broadcast_to(weighted.sum(axis=0) / weights.sum(), shared.shape),
                 *(group.means(weighted, weights) for group in groups),
                 neighbour_means(shared),
+                *running_means(weighted, weights),
             ),
             axis=1,
         )
@@ -107,8 +119,7 @@ class Network:
         together += context @ self.together[width:]
         together += self.together_bias
         np.maximum(together, 0, out=together)
-        answer: Floats = (together @ self.out)[:, 0] + self.out_bias
-        return answer
+        return np.asarray((together @ self.out)[:, 0] + self.out_bias, dtype=np.float32)
 
 
 class Ensemble:
@@ -171,7 +182,7 @@ def load_scorer(data: bytes) -> Scorer:
         )
         return Scorer(
             vocabulary=Vocabulary.of(
-                *(unpack_scores(arrays[name].tobytes()) for name in ("names", "texts", "headings"))
+                *(unpack_scores(arrays[name].tobytes()) for name in _LEXICONS)
             ),
             mean=arrays["mean"],
             scale=arrays["scale"],
@@ -191,9 +202,10 @@ def dump_scorer(scorer: Scorer) -> bytes:
         )  # fmt: skip
         arrays |= {f"net{number}_{n}": part.astype(np.float16) for n, part in enumerate(parts)}
     arrays |= {f"type_{number}": part for number, part in enumerate(scorer.type_weights)}
-    lexicons = (scorer.vocabulary.names, scorer.vocabulary.texts, scorer.vocabulary.headings)
-    for name, lexicon in zip(("names", "texts", "headings"), lexicons, strict=True):
-        arrays[name] = np.frombuffer(pack_scores(lexicon.scores), dtype=np.uint8)
+    words = scorer.vocabulary
+    lexicons = (words.names.scores, words.texts.scores, words.headings.scores, words.prose)
+    for name, scores in zip(_LEXICONS, lexicons, strict=True):
+        arrays[name] = np.frombuffer(pack_scores(scores), dtype=np.uint8)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()

@@ -8,8 +8,10 @@ import numpy as np
 from trapline.extract.blocks import Blocks
 from trapline.extract.outline import TAG, TEXT_NODE, Flags, Floats, Outline
 
-_FLOOR: Final = 0.2
+_FLOOR: Final = 0.25
 _REPEATED_WORDS: Final = 3
+_DATA_STARTS: Final = frozenset(('{"', "[{", "[["))
+_DATA_QUOTES: Final = 8
 
 
 def choose(scores: Floats, blocks: Blocks) -> Flags:
@@ -27,8 +29,21 @@ def choose(scores: Floats, blocks: Blocks) -> Flags:
     taken = order[: int(np.argmax(expected)) + 1]
     chosen = np.zeros(len(blocks), dtype=np.bool_)
     chosen[taken] = True
-    sure = chosen & (scores >= _FLOOR)
-    return _without_repeats(sure if sure.any() else chosen, blocks)
+    for enough in (chosen & (scores >= _FLOOR), chosen):
+        kept = _without_data(enough, blocks)
+        if kept.any():
+            return _without_repeats(kept, blocks)
+    return chosen
+
+
+def _without_data(chosen: Flags, blocks: Blocks) -> Flags:
+    """Drop what was left in the page for its scripts; code that is shown has space in it."""
+    flags = chosen.copy()
+    for number in np.flatnonzero(chosen).tolist():
+        text = blocks.texts[number]
+        if text[:2] in _DATA_STARTS and text.count('"') >= _DATA_QUOTES:
+            flags[number] = False
+    return flags
 
 
 def _without_repeats(chosen: Flags, blocks: Blocks) -> Flags:

@@ -26,6 +26,7 @@ _NAME_PARTS: Final = re.compile(r"[a-z]+|[A-Z][a-z]*")
 _TEXT_WORDS: Final = re.compile(r"\w+")
 _NAME_SIZES: Final = range(2, 25)
 SHORT: Final = 12
+PROSE: Final = 240
 _PHRASE: Final = 3
 _REMEMBERED: Final = 200_000
 NOTHING: Final[Summary] = (0.0, 0.0, 0.0)
@@ -61,6 +62,11 @@ def words_of_texts(texts: Sequence[str]) -> list[Words]:
         elif 0 < len(words) <= _PHRASE:
             words.append("=" + " ".join(words))
     return list(map(dict.fromkeys, found))
+
+
+def prose_words(text: str) -> list[str]:
+    """The words that a long text begins with, as they stand between white space."""
+    return text[:PROSE].lower().split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +108,29 @@ class Sections:
 
     headings: list[str]
     of_block: Ints
+    above: Ints
+    """For each heading the one that it stands under: the last before it of a higher rank."""
 
 
 def read_sections(layout: Layout) -> Sections:
-    heading = _HEADINGS[layout.outline.code[layout.blocks.owner]]
-    return Sections(["", *compress(layout.blocks.texts, heading)], np.cumsum(heading))
+    code = layout.outline.code[layout.blocks.owner]
+    heading = _HEADINGS[code]
+    return Sections(
+        ["", *compress(layout.blocks.texts, heading)],
+        np.cumsum(heading),
+        _above(code[heading].tolist()),
+    )
+
+
+def _above(ranks: list[int]) -> Ints:
+    """Ranks are the codes of h1 to h6, which ascend."""
+    above, open_sections = [0], [(0, 0)]
+    for number, rank in enumerate(ranks, start=1):
+        while open_sections[-1][0] >= rank:
+            open_sections.pop()
+        above.append(open_sections[-1][1])
+        open_sections.append((rank, number))
+    return np.array(above, dtype=np.intp)
 
 
 class Lexicon:
@@ -148,13 +172,15 @@ class Vocabulary:
     names: Lexicon
     texts: Lexicon
     headings: Lexicon
+    prose: Scores
 
     @classmethod
-    def of(cls, names: Scores, texts: Scores, headings: Scores) -> "Vocabulary":
+    def of(cls, names: Scores, texts: Scores, headings: Scores, prose: Scores) -> "Vocabulary":
         return cls(
             Lexicon(names, words_of_names),
             Lexicon(texts, words_of_texts),
             Lexicon(headings, words_of_texts),
+            prose,
         )
 
 
@@ -178,10 +204,16 @@ def name_columns(layout: Layout, names: Names, scores: Floats) -> Columns:
     }
 
 
-def text_columns(texts: Floats, headings: Floats, sections: Sections) -> Columns:
+def text_columns(texts: Floats, headings: Floats, prose: Floats, sections: Sections) -> Columns:
     under = headings[sections.of_block]
+    above = headings[sections.above[sections.of_block]]
     kinds = ("mean", "low", "high")
     return {
         **{f"text_{kind}": texts[:, number] for number, kind in enumerate(kinds)},
         **{f"section_{kind}": under[:, number] for number, kind in enumerate(kinds)},
+        **{f"above_{kind}": above[:, number] for number, kind in enumerate(kinds)},
+        "passed": np.minimum.accumulate(headings[:, 0])[sections.of_block],
+        "prose_mean": prose[:, 0],
+        "prose_low": prose[:, 1],
+        "prose_high": prose[:, 2],
     }

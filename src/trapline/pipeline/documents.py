@@ -92,13 +92,18 @@ async def bytes_of(conn: Connection, blobs: Blobs, version: StoredVersion) -> by
 
 
 def refetched(version: StoredVersion, body: bytes) -> Fetched:
+    """Return the bytes of a version as if they had just come."""
+    return as_fetched(version.url, version.status, version.content_type, body)
+
+
+def as_fetched(url: str, status: int | None, content_type: str | None, body: bytes) -> Fetched:
     """Return stored bytes as if they had just come."""
     return Fetched(
         exit_code=ExitCode.CONTENT,
         message="",
-        url=version.url,
-        status=version.status,
+        url=url,
+        status=status,
         body=body,
-        content_type=version.content_type,
-        media_type=media_type(version.content_type, sniff(body)),
+        content_type=content_type,
+        media_type=media_type(content_type, sniff(body)),
     )

@@ -1,22 +1,21 @@
 """Storing: what a batch of visits leaves behind, inside the transaction that ends their tasks."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import Final
 
 from trapline.archive import visits as archive
 from trapline.archive.visits import CrawlType, File, Redirect, Request, Visit
 from trapline.db.connection import Connection
-from trapline.errors import OUTCOMES, Category, ExitCode, VisitFailed
+from trapline.errors import OUTCOMES, Category, ExitCode
 from trapline.extract.version import EXTRACTOR_VERSION
-from trapline.frontier import canonical, urls
+from trapline.frontier import urls
 from trapline.frontier.recrawl import History, Interval, Observed, due_at, observe
 from trapline.frontier.sql import candidates
 from trapline.frontier.urls import Place
 from trapline.model import AgentId, Document, UrlId
-from trapline.pipeline import noting
+from trapline.pipeline import noting, wishes
 from trapline.pipeline.language import Answers
 from trapline.pipeline.options import PageOptions
 from trapline.pipeline.steps import PageVisit, Told
@@ -29,8 +28,6 @@ from trapline.store import blobs, fleeting, pages
 from trapline.store.blobs import Blobs, Packed
 from trapline.store.fleeting import Fleeting
 from trapline.store.pages import Change, Content, Recorded, Sighting
-
-_INTERVAL: Final = Interval()
 
 
 @dataclass(slots=True)
@@ -46,7 +43,7 @@ class _Kept:
     @property
     def stored(self) -> Document | None:
         """The document, if it is to be kept."""
-        return self.visit.document if self.visit.crawl.options.scrape.store else None
+        return self.visit.document if self.visit.is_kept else None
 
 
 @dataclass(slots=True)
@@ -55,6 +52,7 @@ class Keeping:
 
     blobs: Blobs
     agent: Agent | None = None
+    interval: Interval = field(default_factory=Interval)
 
     async def keep(self, conn: Connection, attempts: Sequence[Attempt]) -> None:
         """Write visits, blobs, versions and candidates of attempts whose leases held."""
@@ -69,7 +67,7 @@ class Keeping:
         await self.blobs.put(conn, (kept.packed for kept in batch if kept.packed is not None))
         await self._record_visits(conn, batch, ids)
         await _record_pages(conn, batch, ids)
-        await _record_candidates(conn, batch, ids)
+        await _record_candidates(conn, batch, ids, self.interval)
         await logbook.write(conn, [note for kept in batch for note in _notes(kept)])
         await _keep_told(conn, attempts)
         for kept in visited:
@@ -142,25 +140,11 @@ def _places(kept: _Kept) -> Iterator[Place]:
     yield organisation, visit.fetched.url
     for request in visit.fetched.requests:
         yield organisation, request.url
-    for redirect in visit.fetched.redirects:
+    for redirect in visit.redirects:
         yield organisation, redirect.from_url
         yield organisation, redirect.to_url
     for url in visit.discovered:
         yield organisation, url
-    claimed = _canonical_of(visit)
-    if claimed is not None:
-        yield organisation, claimed
-
-
-def _canonical_of(visit: PageVisit) -> str | None:
-    """Where the page says that its canonical version is, if that is elsewhere."""
-    if visit.document is None or not visit.document.metadata.canonical:
-        return None
-    try:
-        url = canonical(visit.document.metadata.canonical, visit.fetched.url)
-    except VisitFailed:
-        return None
-    return None if url == visit.fetched.url else url
 
 
 def _visit(kept: _Kept, ids: dict[Place, UrlId], agent_id: AgentId | None) -> Visit:
@@ -188,7 +172,7 @@ def _visit(kept: _Kept, ids: dict[Place, UrlId], agent_id: AgentId | None) -> Vi
                 r.permanent,
                 r.request,
             )
-            for r in fetched.redirects
+            for r in visit.redirects
         ],
         file=_file(kept, ids),
     )
@@ -204,13 +188,15 @@ def _file(kept: _Kept, ids: dict[Place, UrlId]) -> File | None:
     visit, fetched = kept.visit, kept.visit.fetched
     if fetched.exit_code is not ExitCode.CONTENT:
         return None
-    organisation, claimed = visit.crawl.organisation_id, _canonical_of(visit)
+    organisation = visit.crawl.organisation_id
+    claimed = wishes.canonical_of(fetched, visit.document)
     return File(
         url_id=ids[organisation, fetched.url],
         size=len(fetched.body),
         media_type=fetched.media_type or "application/octet-stream",
         last_modified=fetched.last_modified,
         canonical_url_id=None if claimed is None else ids[organisation, claimed],
+        charset=None if visit.document is None else visit.document.charset,
         headers=fetched.headers,
         sha256=None if kept.packed is None else kept.packed.sha256,
     )
@@ -279,7 +265,7 @@ def content_of(document: Document, packed: Packed | None, digest: bytes | None =
 
 
 async def _record_candidates(
-    conn: Connection, batch: Sequence[_Kept], ids: dict[Place, UrlId]
+    conn: Connection, batch: Sequence[_Kept], ids: dict[Place, UrlId], interval: Interval
 ) -> None:
     await _discover(conn, batch, ids)
     once = {
@@ -287,7 +273,7 @@ async def _record_candidates(
     }
     if not once:
         return
-    learnt = [_learnt(kept) for kept in once.values()]
+    learnt = [_learnt(kept, interval) for kept in once.values()]
     contentful = [_is_contentful(kept) for kept in once.values()]
     await candidates.visit_candidates(
         conn,
@@ -329,7 +315,7 @@ async def _discover(conn: Connection, batch: Sequence[_Kept], ids: dict[Place, U
         )
 
 
-def _learnt(kept: _Kept) -> tuple[History, datetime | None]:
+def _learnt(kept: _Kept, interval: Interval) -> tuple[History, datetime | None]:
     """What is known of the page after this visit, and when it is due again."""
     before, now = kept.visit.before, _ended(kept)
     observed, failures = Observed(), 0
@@ -341,7 +327,7 @@ def _learnt(kept: _Kept) -> tuple[History, datetime | None]:
             elapsed = max(now - before.last_contentful_at, timedelta())
             observed = observe(observed, changed=changed, elapsed=elapsed)
     history = History(observed, failures, kept.visit.task.changes)
-    return history, due_at(kept.visit.fetched.exit_code, history, now=now, interval=_INTERVAL)
+    return history, due_at(kept.visit.fetched.exit_code, history, now=now, interval=interval)
 
 
 def _is_contentful(kept: _Kept) -> bool:

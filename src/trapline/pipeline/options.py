@@ -136,6 +136,10 @@ class VisitOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     max_concurrency: Annotated[int, Meta(ge=1, le=1000)] | None = None
     # Ask for every page again, whether or not the server says that it changed.
     force: bool = False
+    # Leave pages alone that are not due yet by how often they change.
+    only_due: bool = False
+    # Whether pages that ask not to be indexed become versions.
+    store_noindex: bool = True
     # What is no part of a page's content, and lines whose change is none.
     ignore_selectors: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
     ignore_patterns: Annotated[tuple[str, ...], Meta(max_length=100)] = ()

@@ -11,7 +11,7 @@ from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.errors import OUTCOMES, ExitCode, NotFound
 from trapline.extract.attributes import AttributeValues
-from trapline.model import Document, JobId, TaskId
+from trapline.model import Document, Fetched, JobId, TaskId
 from trapline.pipeline import documents
 from trapline.pipeline.crawls import options_of
 from trapline.pipeline.options import ScrapeOptions
@@ -20,7 +20,9 @@ from trapline.pipeline.sql import results as queries
 from trapline.pipeline.sql.known import StoredVersion
 from trapline.pipeline.sql.results import PageFailuresRow, PagesDoneRow
 from trapline.queue.sql.jobs import JobRow
+from trapline.store import fleeting
 from trapline.store.blobs import Blobs
+from trapline.store.sql.fleeting import FleetingRow
 
 # So many are read at once: enough to save round trips, few enough to hold in memory.
 _AT_ONCE: Final = 50
@@ -86,7 +88,7 @@ class Results:
                 rows = await queries.pages_done(
                     conn, job_id=job.id, after=after, skip=skip, most=at_once
                 )
-                found = await self._read(conn, rows, options)
+                found = await self._read(conn, job, rows, options)
             for page in found:
                 yield page
             if len(rows) < at_once:
@@ -98,53 +100,86 @@ class Results:
         rows = await queries.pages_done(conn, job_id=job.id, after=number - 1, skip=0, most=1)
         if not rows or rows[0].number != number:
             return None
-        return (await self._read(conn, rows, scrape_options(job)))[0]
+        return (await self._read(conn, job, rows, scrape_options(job)))[0]
 
     async def _read(
-        self, conn: Connection, rows: Sequence[PagesDoneRow], options: ScrapeOptions
+        self, conn: Connection, job: JobRow, rows: Sequence[PagesDoneRow], options: ScrapeOptions
     ) -> list[PageResult]:
+        if job.zero_data_retention:
+            kept = await fleeting.of_tasks(conn, job.id, [row.task_id for row in rows])
+            return [
+                _result(row, await _fleeting(row, kept.get(row.task_id), options)) for row in rows
+            ]
         ids = [row.version_id for row in rows if row.version_id is not None]
         versions = {
             version.id: version for version in await known.versions_by_ids(conn, version_ids=ids)
         }
         return [
-            await self._result(conn, row, versions.get(row.version_id or 0), options)
+            _result(row, await self._stored(conn, row, versions.get(row.version_id or 0), options))
             for row in rows
         ]
 
-    async def _result(
+    async def _stored(
         self,
         conn: Connection,
         row: PagesDoneRow,
         version: StoredVersion | None,
         options: ScrapeOptions,
-    ) -> PageResult:
-        document, body = Document(row.url, warning=_GONE), None
-        values: tuple[AttributeValues, ...] = ()
-        if version is not None:
-            document = documents.as_stored(version, options.formats)
-            if not options.as_stored:
-                try:
-                    body = await documents.bytes_of(conn, self.blobs, version)
-                except NotFound:
-                    pass
-                else:
-                    document = await documents.wanted(documents.refetched(version, body), options)
-                    values = documents.attributes(body, version.content_type, options)
-        return PageResult(
-            row.number,
-            row.task_id,
-            row.source_url,
-            row.url,
-            row.status,
-            row.created_at,
-            document,
-            values,
-            body if options.with_body else None,
-            row.answers or {},
-            row.warnings or (),
-            row.change,
-        )
+    ) -> "_Content":
+        """Return the content of a version."""
+        if version is None:
+            return _Content(Document(row.url, warning=_GONE))
+        if options.as_stored:
+            return _Content(documents.as_stored(version, options.formats))
+        try:
+            body = await documents.bytes_of(conn, self.blobs, version)
+        except NotFound:
+            return _Content(documents.as_stored(version, options.formats))
+        return await _wanted(documents.refetched(version, body), options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    document: Document
+    attributes: tuple[AttributeValues, ...] = ()
+    body: bytes | None = None
+
+
+async def _fleeting(
+    row: PagesDoneRow, kept: FleetingRow | None, options: ScrapeOptions
+) -> _Content:
+    """Return content that leaves no trace, while it is there."""
+    if kept is None:
+        return _Content(Document(row.url, warning=_GONE))
+    body = fleeting.body_of(kept)
+    return await _wanted(
+        documents.as_fetched(kept.url, kept.status, kept.content_type, body), options
+    )
+
+
+async def _wanted(fetched: Fetched, options: ScrapeOptions) -> _Content:
+    return _Content(
+        await documents.wanted(fetched, options),
+        documents.attributes(fetched.body, fetched.content_type, options),
+        fetched.body if options.with_body else None,
+    )
+
+
+def _result(row: PagesDoneRow, content: _Content) -> PageResult:
+    return PageResult(
+        row.number,
+        row.task_id,
+        row.source_url,
+        row.url,
+        row.status,
+        row.created_at,
+        content.document,
+        content.attributes,
+        content.body,
+        row.answers or {},
+        row.warnings or (),
+        row.change,
+    )
 
 
 async def failures(conn: Connection, job_id: JobId) -> list[PageFailuresRow]:

@@ -8,10 +8,12 @@ import asyncio
 import functools
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from msgspec import structs
 
 from trapline.db.pool import Database
 from trapline.errors import OUTCOMES, Category, ExitCode, TraplineError, VisitFailed
@@ -20,6 +22,7 @@ from trapline.frontier import canonical
 from trapline.frontier.judge import Judgement
 from trapline.frontier.politeness import HostPace, PaceRules, gate_of, pace_after
 from trapline.frontier.priority import SEED_PRIORITY, link_priority, sitemap_priority
+from trapline.frontier.recrawl import is_due
 from trapline.frontier.scope import Verdict as Scoped
 from trapline.frontier.sitemaps import (
     MAX_INDEX_DEPTH,
@@ -38,10 +41,12 @@ from trapline.model import (
     FetchLimits,
     FetchRequest,
     Link,
+    RedirectSource,
+    RedirectTrace,
     SiteId,
     Verdict,
 )
-from trapline.pipeline import documents, noting
+from trapline.pipeline import documents, noting, wishes
 from trapline.pipeline.comparing import compared
 from trapline.pipeline.crawls import Crawl, Crawls, Spread
 from trapline.pipeline.kinds import PAGE, SITEMAP, Kickoff, PageTask, SitemapTask
@@ -50,10 +55,11 @@ from trapline.pipeline.language import Answers, LanguageModel
 from trapline.pipeline.robots import OriginRobots, RobotsFiles, refusal
 from trapline.pipeline.sql import known
 from trapline.pipeline.sql.known import KnownPagesRow
-from trapline.pipeline.submit import host_gate
+from trapline.pipeline.submit import DEFAULT_IN_FLIGHT, host_gate
 from trapline.queue import gates, tasks
 from trapline.queue.finishing import Finished
 from trapline.queue.gates import GateChange
+from trapline.queue.leaving import Leaving
 from trapline.queue.logbook import Note
 from trapline.queue.tasks import NewTask, Source, Task, Unique
 from trapline.settings import Settings
@@ -62,6 +68,8 @@ from trapline.store.pages import Comparison, Recorded
 
 _MOST_HOSTS: Final = 10_000
 _LARGE_DIFF: Final = 200_000
+_FEW_PLACES: Final = 8
+_MOST_REFRESHES: Final = 3
 
 
 @dataclass(slots=True)
@@ -95,6 +103,35 @@ class PageVisit:
     visit_id: int | None = None
     recorded: Recorded | None = None
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether what was read becomes a version."""
+        options = self.crawl.options
+        hidden = not options.store_noindex and "noindex" in self.robots
+        return options.scrape.store and not hidden
+
+    @property
+    def robots(self) -> frozenset[str]:
+        return wishes.robots_of(self.fetched, self.document, self.crawl.robots_agent)
+
+    @property
+    def redirects(self) -> tuple[RedirectTrace, ...]:
+        """The redirects on the way, and where the page itself says that it is."""
+        fetched = self.fetched
+        if fetched.exit_code is not ExitCode.CONTENT:
+            return fetched.redirects
+        last = len(fetched.requests) - 1
+        found = list(fetched.redirects)
+        refresh = wishes.refresh_of(fetched, self.document)
+        if refresh is not None:
+            source, permanent = RedirectSource.META_REFRESH, refresh.seconds == 0
+            found.append(RedirectTrace(fetched.url, refresh.url, source, permanent, last))
+        claimed = wishes.canonical_of(fetched, self.document)
+        if claimed is not None:
+            source = RedirectSource.CANONICAL
+            found.append(RedirectTrace(fetched.url, claimed, source, permanent=True, request=last))
+        return tuple(found)
+
 
 @dataclass(slots=True)
 class Steps:
@@ -107,6 +144,8 @@ class Steps:
     robots: RobotsFiles = field(init=False)
     crawls: Crawls = field(init=False)
     known: KnownPages = field(init=False)
+    # Where there is one, a host gets its next request while this page is still being stored.
+    leaving: Leaving | None = None
     _paces: dict[str, HostPace] = field(default_factory=dict)
     _floors: dict[str, OriginRobots] = field(default_factory=dict)
 
@@ -174,9 +213,12 @@ class Steps:
         before = None
         if not task.zero_data_retention:
             before = await self.known.find(crawl.organisation_id, site_id, payload.url)
+        if crawl.spread is not None and before is not None and not _is_due(crawl, before, payload):
+            return await self._not_due(crawl, task, site_id, before)
         started, clock = datetime.now(UTC), time.perf_counter()
         fetched = await self._fetch(crawl, task, before)
         took_ms = round((time.perf_counter() - clock) * 1000)
+        left = self._leave(crawl, task)
         visit = PageVisit(payload, crawl, site_id, fetched, started, took_ms, before)
         error: VisitFailed | None = None
         children: list[NewTask] = []
@@ -186,11 +228,10 @@ class Steps:
             except VisitFailed as failed:
                 error = failed
             else:
-                links: Sequence[Link] = ()
+                await self._refreshed(crawl, task, visit)
                 if visit.document is not None:
                     await self._compare(crawl, visit, visit.document)
-                    links = visit.document.links
-                children = self._spread(crawl, task, visit, links)
+                children = self._spread(crawl, task, visit, _links_of(visit))
         elif fetched.exit_code is ExitCode.NOT_MODIFIED:
             links_before = await self._links_before(crawl, before)
             children = self._spread(crawl, task, visit, links_before)
@@ -198,9 +239,21 @@ class Steps:
             error = VisitFailed(
                 fetched.exit_code, _detail(fetched), retry_after=fetched.retry_after
             )
+        if left is not None:
+            await left
         return Finished(
             visit, children=children, gate=self._pace(crawl, payload.url, fetched), error=error
         )
+
+    async def _not_due(
+        self, crawl: Crawl, task: Task, site_id: SiteId, before: KnownPagesRow
+    ) -> Finished:
+        """Leave a page alone that is not due, but go on from where it led before."""
+        url = task.payload.url
+        seen = Fetched(exit_code=ExitCode.NOT_MODIFIED, message="", url=url)
+        visit = PageVisit(task.payload, crawl, site_id, seen, datetime.now(UTC), 0, before)
+        children = self._spread(crawl, task, visit, await self._links_before(crawl, before))
+        return Finished(Told({"url": url, "due_at": before.due_at}), children=children)
 
     # Decide
 
@@ -282,6 +335,13 @@ class Steps:
         usual = self.fetcher.limits
         return replace(usual, total=min(usual.total, *times)) if times else None
 
+    def _leave(self, crawl: Crawl, task: Task) -> Awaitable[None] | None:
+        """Give the host's place back at once, where places are so few that others wait for it."""
+        bound = crawl.options.max_concurrency or DEFAULT_IN_FLIGHT
+        if self.leaving is None or bound > _FEW_PLACES:
+            return None
+        return self.leaving.leave(task)
+
     # Compare
 
     async def _compare(self, crawl: Crawl, visit: PageVisit, document: Document) -> None:
@@ -301,6 +361,20 @@ class Steps:
         # A large diff takes its time; the loop has other pages to see to.
         large = len(previous.markdown) + len(document.markdown) > _LARGE_DIFF
         visit.comparison = await asyncio.to_thread(compare) if large else compare()
+
+    async def _refreshed(self, crawl: Crawl, task: Task, visit: PageVisit) -> None:
+        """Go where a page sends its visitor at once. To a crawl that is a link like any other."""
+        for _ in range(_MOST_REFRESHES):
+            refresh = wishes.refresh_of(visit.fetched, visit.document)
+            if crawl.spread is not None or refresh is None or not refresh.at_once:
+                return
+            approve = self.approve(crawl, task)
+            there = await self.fetcher.fetch(self.request(crawl, refresh.url, approve, task))
+            if there.exit_code is not ExitCode.CONTENT:
+                return
+            document = await _document(crawl, there)
+            visit.fetched = _joined(visit.fetched, there, visit.redirects)
+            visit.document = document
 
     # Spread
 
@@ -341,6 +415,11 @@ class Steps:
 
     # Politeness
 
+    def _rules(self, crawl: Crawl) -> PaceRules:
+        return PaceRules(
+            minimum=self.settings.host_gap, max_in_flight=crawl.options.max_concurrency
+        )
+
     def _pace(self, crawl: Crawl, url: str, fetched: Fetched) -> GateChange | None:
         """Return what the visit taught of the host: its next gap, and how long to leave it alone."""
         host = split_url(url).host
@@ -356,7 +435,7 @@ class Steps:
         if len(self._paces) >= _MOST_HOSTS:
             self._paces.clear()
         self._paces[host] = pace
-        gap = gate_of(pace, PaceRules(max_in_flight=crawl.options.max_concurrency)).gap
+        gap = gate_of(pace, self._rules(crawl)).gap
         quiet = [
             moment for moment in (pace.quiet_until, _asked_pause(crawl, url, fetched)) if moment
         ]
@@ -383,6 +462,17 @@ def _spread_of(crawl: Crawl) -> Spread:
     if crawl.spread is None:
         raise TraplineError("Only a crawl is kicked off and reads sitemaps.")
     return crawl.spread
+
+
+def _is_due(crawl: Crawl, before: KnownPagesRow, page: PageTask) -> bool:
+    """Whether a crawl that looks only at what is due visits a page; any other visits them all."""
+    return is_due(
+        before.due_at,
+        now=datetime.now(UTC),
+        last_visit=before.last_visit_at,
+        modified=page.modified,
+        force=crawl.options.force or not crawl.options.only_due,
+    )
 
 
 def _may_confirm(crawl: Crawl) -> bool:
@@ -470,6 +560,29 @@ async def _document(crawl: Crawl, fetched: Fetched) -> Document | None:
     if not options.read_files and not documents.is_html(fetched):
         return None
     return await documents.read(fetched, crawl.options.stored_extraction)
+
+
+def _joined(first: Fetched, then: Fetched, redirects: Sequence[RedirectTrace]) -> Fetched:
+    """Return the second of two fetches with the way of both."""
+    before = len(first.requests)
+    moved = [
+        replace(r, request=None if r.request is None else r.request + before)
+        for r in then.redirects
+    ]
+    return structs.replace(
+        then, requests=first.requests + then.requests, redirects=(*redirects, *moved)
+    )
+
+
+def _links_of(visit: PageVisit) -> Sequence[Link]:
+    """The links to follow: also where the page sends its visitor, unless it says nofollow."""
+    if visit.document is None:
+        return ()
+    links = visit.document.links
+    if "nofollow" in visit.robots:
+        links = tuple(replace(link, rel=(*link.rel, "nofollow")) for link in links)
+    refresh = wishes.refresh_of(visit.fetched, visit.document)
+    return links if refresh is None else (*links, Link(refresh.url))
 
 
 def _detail(fetched: Fetched) -> str | None:

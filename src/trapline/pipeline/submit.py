@@ -12,7 +12,7 @@ from trapline.frontier.url import split_url
 from trapline.model import JobId, MemberId, OrganisationId
 from trapline.pipeline.kinds import BATCH, CRAWL, KICKOFF, PAGE, Kickoff, PageTask, crawl_kinds
 from trapline.pipeline.options import CrawlOptions, VisitOptions
-from trapline.queue import jobs
+from trapline.queue import jobs, quotas
 from trapline.queue.gates import Gate
 from trapline.queue.jobs import NewJob
 from trapline.queue.tasks import NewTask
@@ -32,7 +32,10 @@ async def crawl(  # noqa: PLR0913 (who asks, for what, and how)
     job_id: JobId | None = None,
     metadata: Mapping[str, Any] = MappingProxyType({}),
 ) -> JobId:
-    """Start a crawl; its tasks run as soon as a worker is there."""
+    """Start a crawl; its tasks run as soon as a worker is there. LimitReached if the organisation
+    has used up its pages of today.
+    """
+    await quotas.require_pages(conn, organisation_id, now=datetime.now(UTC))
     job = NewJob(
         CRAWL,
         organisation_id,
@@ -66,7 +69,10 @@ async def batch(  # noqa: PLR0913 (who asks, for what, and how)
     ttl: timedelta = timedelta(hours=24),
     job_id: JobId | None = None,
 ) -> JobId:
-    """Start a batch: these pages, given in canonical form, and no links of theirs."""
+    """Start a batch: these pages, given in canonical form, and no links of theirs. LimitReached as
+    for a crawl.
+    """
+    await quotas.require_pages(conn, organisation_id, now=datetime.now(UTC))
     job = NewJob(
         BATCH,
         organisation_id,

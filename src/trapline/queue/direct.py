@@ -7,6 +7,7 @@ organisation's limit as any other task does, but stands in no line, and dies wit
 import asyncio
 import random
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -24,13 +25,13 @@ from trapline.queue.retries import RetryPolicy, Verdict, judge
 from trapline.queue.sql import direct as queries
 from trapline.queue.sql.direct import TakePlaceRow
 from trapline.queue.tasks import NewTask, Rows, Task
+from trapline.queue.together import Together
 
 # How often a caller asks again for a place: more often than a place is kept for it.
 _SHORTEST_PAUSE: Final = 0.01
 _LONGEST_PAUSE: Final = 0.1
 # What a task may take beyond its own time before others may call its caller dead.
 _GRACE: Final = timedelta(seconds=30)
-_MOST_AT_ONCE: Final = 100
 _ONCE: Final = RetryPolicy(max_attempts=1)
 _RNG: Final = random.Random()  # noqa: S311 (for jitter, of which one attempt has none)
 _REASONS: Final = {
@@ -58,8 +59,10 @@ class Direct:
     agent: Agent
     finisher: Finisher
     bell: Bell
-    _ended: list[tuple[Attempt, asyncio.Future[None]]] = field(default_factory=list)
-    _finishing: asyncio.Task[None] | None = None
+    _ending: Together[Attempt] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._ending = Together(self._finish)
 
     async def begin(self, job: NewJob, new: NewTask, *, latest: datetime) -> Held:
         """Wait for a place and take it; TookTooLong if there is none until `latest`, LimitReached
@@ -94,17 +97,11 @@ class Direct:
 
     async def finish(self, attempt: Attempt) -> None:
         """End an attempt in the finishing transaction, together with others that end now."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._ended.append((attempt, done))
-        if self._finishing is None or self._finishing.done():
-            self._finishing = asyncio.create_task(self._finish_all(), name="direct finishing")
         # A caller that goes away must not take the others' end with it.
-        await asyncio.shield(done)
+        await asyncio.shield(self._ending.add(attempt))
 
-    async def aclose(self) -> None:
-        """Finish what has ended."""
-        if self._finishing is not None:
-            await self._finishing
+    async def _finish(self, attempts: Sequence[Attempt]) -> None:
+        self.bell.ring(jobs=await self.finisher.finish(attempts))
 
     async def _ask(
         self, job: NewJob, new: NewTask, latest: datetime
@@ -158,21 +155,6 @@ class Direct:
         except asyncio.CancelledError as error:
             await self.finish(ended_by(task, error))
             raise
-
-    async def _finish_all(self) -> None:
-        while self._ended:
-            batch, self._ended = self._ended[:_MOST_AT_ONCE], self._ended[_MOST_AT_ONCE:]
-            try:
-                news = await self.finisher.finish([attempt for attempt, _ in batch])
-            except BaseException as error:
-                for _, done in batch:
-                    if not done.done():
-                        done.set_exception(error)
-                raise
-            self.bell.ring(jobs=news)
-            for _, done in batch:
-                if not done.done():
-                    done.set_result(None)
 
 
 def ended_by(task: Task, error: BaseException) -> Attempt:

@@ -81,6 +81,8 @@ class Turns:
     concurrency: int
     claiming: bool = True
     under_way: int = 0
+    # How many tasks the turns under way ask for.
+    _asked: int = 0
     _pace: Pace = field(default_factory=Pace)
 
     def unfinished(self) -> int:
@@ -88,7 +90,12 @@ class Turns:
 
     def _room(self) -> int:
         """How many more tasks may be claimed."""
-        return self.concurrency + self._pace.ahead - self.unfinished()
+        return self.concurrency + self._pace.ahead - self.unfinished() - self._asked
+
+    def freed(self, gate_ids: Sequence[int]) -> None:
+        """Look again at lanes that wait for these gates: they have room."""
+        self.lanes.free((), gate_ids, time.monotonic())
+        self.outbox.news.set()
 
     async def run(self) -> None:
         """Take turns for ever."""
@@ -127,7 +134,9 @@ class Turns:
             return
 
     async def _turn(self, attempts: Sequence[Attempt], wants: Sequence[Want]) -> None:
+        asked = sum(want.take for want in wants)
         self.under_way += 1
+        self._asked += asked
         try:
             with metrics.Stopwatch(metrics.CLAIM):
                 claim = await self.claimer.turn(self.agent.id, attempts, wants)
@@ -139,6 +148,7 @@ class Turns:
             return
         finally:
             self.under_way -= 1
+            self._asked -= asked
             self.outbox.news.set()
         self._settled(attempts, claim.news)
         self._take(claim)

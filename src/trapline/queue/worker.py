@@ -9,7 +9,7 @@ slow, no more than can run.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
@@ -106,6 +106,10 @@ class Worker:
     def stop(self) -> None:
         """Claim nothing more; finish or hand back what is in hand."""
         self._stopping.set()
+
+    def freed(self, gate_ids: Sequence[int]) -> None:
+        """Look again at lanes that wait for these gates: they have room."""
+        self._turns.freed(gate_ids)
 
     async def run(self) -> None:
         """Work until stopped."""

@@ -120,7 +120,7 @@ def pack(body: bytes) -> Packed:
     )
 
 
-def unpack(data: bytes, size: int) -> bytes:
+def unpack(data: bytes, size: int = 0) -> bytes:
     """Decompress what `pack` made; damaged bytes are as good as none."""
     try:
         return zstandard.decompress(data, max_output_size=size)

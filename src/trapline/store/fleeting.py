@@ -14,10 +14,10 @@ import msgspec
 
 from trapline.db.connection import Connection, OwnConnection
 from trapline.model import JobId, OrganisationId, TaskId
-from trapline.store.blobs import Packed
+from trapline.store.blobs import Packed, unpack
 from trapline.store.pages import Content
 from trapline.store.sql import fleeting as queries
-from trapline.store.sql.fleeting import FleetingOfJobRow
+from trapline.store.sql.fleeting import FleetingRow
 
 KEEP: Final = timedelta(hours=1)
 SLICE: Final = timedelta(minutes=15)
@@ -65,11 +65,22 @@ async def put(conn: Connection, rows: Sequence[Fleeting]) -> None:
     )
 
 
-async def of_job(
-    conn: Connection, job_id: JobId, *, after: TaskId, most: int
-) -> list[FleetingOfJobRow]:
+async def of_job(conn: Connection, job_id: JobId, *, after: TaskId, most: int) -> list[FleetingRow]:
     """Return what is left of a job's content, in the order of its tasks."""
     return await queries.fleeting_of_job(conn, job_id=job_id, after=after, keep=KEEP, most=most)
+
+
+async def of_tasks(
+    conn: Connection, job_id: JobId, task_ids: Sequence[TaskId]
+) -> dict[TaskId, FleetingRow]:
+    """Return what is left of some tasks' content."""
+    rows = await queries.fleeting_of_tasks(conn, job_id=job_id, tasks=task_ids, keep=KEEP)
+    return {row.task_id: row for row in rows}
+
+
+def body_of(row: FleetingRow) -> bytes:
+    """Return the bytes as they came."""
+    return unpack(row.body) if row.compressed else row.body
 
 
 async def keep_up(conn: OwnConnection, now: datetime) -> int:

@@ -107,9 +107,11 @@ def test_change_tracking_sees_an_edit(client: Firecrawl, site: Site) -> None:
         site.at("/about/"),
         ["markdown", {"type": "changeTracking", "modes": ["git-diff"]}],
     )
-    client.scrape(url, max_age=0)
+    new = client.scrape(url, formats=formats, max_age=0)
+    assert new.change_tracking["changeStatus"] == "new"
     same = client.scrape(url, formats=formats, max_age=0)
     assert same.change_tracking["changeStatus"] == "same"
+    assert same.change_tracking["previousScrapeAt"]
     site.edit("/about/", "eleven", "twelve")
     changed = client.scrape(url, formats=formats, max_age=0)
     assert changed.change_tracking["changeStatus"] == "changed"

@@ -15,25 +15,25 @@ from trapline.model import PageType
 
 PAGES = Path(__file__).parent / "pages"
 OWN_FLOORS = {
-    "article": 0.95,
-    "documentation": 0.95,
-    "service": 0.95,
-    "forum": 0.88,
-    "product": 0.88,
+    "article": 0.97,
+    "documentation": 0.98,
+    "service": 0.98,
+    "forum": 0.91,
+    "product": 0.95,
     "collection": 0.92,
-    "listing": 0.93,
+    "listing": 0.97,
 }
 SAMPLE_EVERY = 12
 SAMPLE_DIGEST = "1be0ebdb3fd8a3669e8307eda15741a38492963fae5ed379b98211049e0ae2bb"
 SAMPLE_FLOORS = {
-    "all": 0.90,
-    "article": 0.955,
-    "documentation": 0.83,
-    "service": 0.83,
-    "forum": 0.88,
-    "product": 0.69,
-    "collection": 0.89,
-    "listing": 0.83,
+    "all": 0.91,
+    "article": 0.96,
+    "documentation": 0.86,
+    "service": 0.85,
+    "forum": 0.89,
+    "product": 0.705,
+    "collection": 0.92,
+    "listing": 0.86,
 }
 
 
@@ -68,6 +68,16 @@ def test_boilerplate_stays_out() -> None:
 def test_code_keeps_its_lines_and_spaces() -> None:
     body = b"<pre><span>def</span> <span>f</span>():<br>    <b>return</b> <i>1</i>\n</pre>"
     assert extract(body, "text/html", "https://example.com/").text == "def f():\n    return 1"
+
+
+def test_data_for_scripts_is_not_text() -> None:
+    words = "Foxes are back in the city, and they like it there more than anywhere else."
+    data = '[["Easy to understand","easy","thumb"],["Solved my problem","solved","thumb"]]'
+    body = f"<article><h1>Foxes</h1><p>{words}</p><div>{data}</div><p>{words[:40]}.</p></article>"
+    found = extract(body.encode(), "text/html", "https://example.com/")
+    assert words in found.text
+    assert "thumb" not in found.text
+    assert extract(f"<p>{data}</p>".encode(), "text/html", "https://example.com/").text == data
 
 
 def test_the_same_bytes_give_the_same_document() -> None:

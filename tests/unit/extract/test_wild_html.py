@@ -68,6 +68,16 @@ def test_a_shell_that_scripts_fill_is_told_from_an_empty_page() -> None:
     assert (found.metadata.title, found.metadata.description) == ("t", "d")
 
 
+def test_a_notice_that_asks_for_scripts_is_not_the_text() -> None:
+    notice = "You need to enable JavaScript to run this app."
+    shell = f"<body><noscript>{notice}</noscript><div id=root></div><script></script>"
+    found = extract(shell.encode(), "text/html", URL)
+    assert found.text == ""
+    assert found.warning
+    assert "scripts" in found.warning
+    assert extract(f"<p>{notice}</p>".encode(), "text/html", URL).text == notice
+
+
 @pytest.mark.parametrize("body", ["", " \n", "<html></html>", "<div><span></span></div>", "\x00"])
 def test_an_empty_page_says_so(body: str) -> None:
     found = read(body)

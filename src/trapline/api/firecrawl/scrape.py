@@ -1,5 +1,6 @@
 """POST /v2/scrape: one page, at once; and what it came to, by its id."""
 
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -18,7 +19,7 @@ from trapline.api.firecrawl.refusals import FirecrawlRoute, Refusal, answer
 from trapline.api.firecrawl.scrape_options import ScrapeOptionsBody
 from trapline.db.tenancy import Principal
 from trapline.errors import ExitCode, NotFound, TookTooLong
-from trapline.pipeline import usage
+from trapline.pipeline import tracking, usage
 from trapline.pipeline.asking import Asker
 from trapline.pipeline.options import PageOptions
 from trapline.pipeline.scraping import NotCached, Scraped
@@ -126,17 +127,18 @@ async def _answered(
             async with parts.results.database.tenant_tx(who.organisation_id) as conn:
                 tokens = answers.usage.total
                 await usage.add_tokens(conn, who.organisation_id, who.api_key_id, tokens)
-    if body.the(ChangeTracking) is not None:
-        out["changeTracking"] = changed(scraped)
-
-
-def changed(scraped: Scraped) -> dict[str, Any]:
-    """Say what changed since the version before."""
-    said: dict[str, Any] = {
-        "previousScrapeAt": documents.moment(scraped.previous_at),
-        "changeStatus": "new" if scraped.change is None else str(scraped.change),
-        "visibility": "visible",
-    }
-    if scraped.diff is not None:
-        said["diff"] = scraped.diff.as_json()
-    return said
+    change = body.the(ChangeTracking)
+    if change is not None and scraped.document is not None:
+        async with parts.results.database.tenant_tx(who.organisation_id) as conn:
+            tracked = await tracking.track(
+                conn,
+                who.organisation_id,
+                scraped.url,
+                scraped.document.markdown,
+                scraped_at=datetime.now(UTC),
+                tag=change.tag,
+                modes=change.modes,
+                status=scraped.status,
+                extracted=out.get("json"),
+            )
+        out["changeTracking"] = tracked.as_json()

@@ -8,7 +8,6 @@ from trapline.api.firecrawl import formats
 from trapline.api.firecrawl.fields import Country, Headers, Milliseconds, Wire, wrong
 from trapline.api.firecrawl.formats import (
     Attributes,
-    ChangeTracking,
     Format,
     Formats,
     Json,
@@ -166,7 +165,6 @@ class ScrapeOptionsBody(Wire):
                 for s in (selectors.selectors if selectors else ())
             ),
             wishes=self.wishes(),
-            track_changes=self.the(ChangeTracking) is not None,
             with_body="rawBase64" in self.names,
             read_files=bool(parsers),
             max_pages=None if pdf is None else pdf.max_pages,

@@ -120,6 +120,12 @@ def wire(result: PageResult, job: JobRow) -> dict[str, Any]:
     if result.attributes:
         out["attributes"] = [msgspec.to_builtins(values) for values in result.attributes]
     add_answers(out, result.answers, result.warnings)
+    if "changeTracking" in names_of(job):
+        out["changeTracking"] = {
+            "previousScrapeAt": None,
+            "changeStatus": result.change or "new",
+            "visibility": "visible",
+        }
     return out
 
 

@@ -1,5 +1,7 @@
 """`/api/jobs`: what was asked for, how far it is, and what came of it."""
 
+import asyncio
+import tempfile
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
@@ -18,6 +20,7 @@ from trapline.db.pool import Database
 from trapline.db.tenancy import Principal
 from trapline.model import JobId, SiteId
 from trapline.pipeline import pagefiles, templates
+from trapline.pipeline.exporting import write_warc
 from trapline.pipeline.pagefiles import PageFormat
 from trapline.pipeline.templates import Order
 from trapline.queue import jobs, listing, quotas, tasks, why
@@ -27,12 +30,17 @@ from trapline.queue.listing import Wanted
 from trapline.queue.sql import jobs as queries
 from trapline.queue.sql import tally
 from trapline.queue.sql.jobs import JobRow
+from trapline.store.blobs import Blobs
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
 
 _EXAMPLE_ID = "0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10"
+_PART = 256 * 1024
 _ONE_HOUR = timedelta(hours=1)
 _LONGEST_SPAN = timedelta(days=400)
+
+
+ExportFormat = Literal[PageFormat, "warc"]
 
 
 class Job(BaseModel):
@@ -217,7 +225,6 @@ async def list_jobs(
 @router.post("", status_code=201)
 async def create_job(conn: Tenant, who: Writer, new: NewJob) -> Job:
     """Start a job; it runs as soon as a worker is there."""
-    await quotas.require_pages(conn, who.organisation_id, now=datetime.now(UTC))
     return Job.of(await jobs.get(conn, await templates.place(conn, new.order(who))))
 
 
@@ -342,16 +349,29 @@ async def export_job(
     conn: Tenant,
     who: Reader,
     job_id: UUID,
-    format_: Annotated[PageFormat, Query(alias="format")] = "jsonl",
+    format_: Annotated[ExportFormat, Query(alias="format")] = "jsonl",
 ) -> StreamingResponse:
-    """Download the pages of a job: JSON lines, CSV, or a zip of markdown files."""
+    """Download the pages of a job: JSON lines, CSV, a zip of markdown files, or its visits as WARC."""
     del who
     found = await _find(conn, job_id)
     database: Database = request.app.state.database
-    body: AsyncIterator[bytes] = pagefiles.write(pagefiles.pages(database, found), format_)
-    name = f"{found.id}{pagefiles.SUFFIXES[format_]}"
+    if format_ == "warc":
+        body, media_type, suffix = _warc(database, found), "application/warc", ".warc.gz"
+    else:
+        body = pagefiles.write(pagefiles.pages(database, found), format_)
+        media_type, suffix = pagefiles.MEDIA_TYPES[format_], pagefiles.SUFFIXES[format_]
     return StreamingResponse(
         body,
-        media_type=pagefiles.MEDIA_TYPES[format_],
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        media_type=media_type,
+        headers={"Content-Disposition": f'attachment; filename="{found.id}{suffix}"'},
     )
+
+
+async def _warc(database: Database, job: JobRow) -> AsyncIterator[bytes]:
+    """Give a WARC file, which is written to disk first: its writer wants a file."""
+    with tempfile.TemporaryFile() as file:
+        blobs = Blobs.of(database.settings)
+        await write_warc(database, blobs, job.organisation_id, file, job_id=job.id)
+        file.seek(0)
+        while part := await asyncio.to_thread(file.read, _PART):
+            yield part

@@ -538,6 +538,37 @@ CREATE FUNCTION queue.keep_for(p_zero_data_retention boolean, p_status text, p_t
     LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN p_zero_data_retention THEN LEAST(p_ttl, '01:00:00'::interval) WHEN (p_status = 'failed'::text) THEN COALESCE(p_failed_ttl, p_ttl) ELSE p_ttl END;
 
+CREATE FUNCTION queue.leave_gates(p_leases bigint[], p_tasks bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    lanes bigint[];
+    g record;
+BEGIN
+    WITH held AS MATERIALIZED (
+        SELECT d.at FROM unnest(p_leases, p_tasks) AS h(lease_id, task_id)
+        CROSS JOIN LATERAL (
+            SELECT d.ctid AS at FROM queue.leased d
+            WHERE d.lease_id = h.lease_id AND d.task_id = h.task_id AND d.slots & 1 > 0
+            FOR UPDATE OFFSET 0) d
+    ),
+    gone AS (
+        UPDATE queue.leased d SET slots = d.slots & ~1
+        WHERE d.ctid = ANY (ARRAY(SELECT h.at FROM held h)) RETURNING d.lane_id
+    )
+    SELECT array_agg(lane_id) INTO lanes FROM gone;
+    FOR g IN
+        SELECT l.gate_id AS id, count(*) AS n FROM unnest(lanes) AS n(id)
+        CROSS JOIN LATERAL (SELECT l.gate_id FROM queue.lane l WHERE l.id = n.id OFFSET 0) l
+        GROUP BY 1 ORDER BY 1
+    LOOP
+        UPDATE queue.gate u SET in_flight = u.in_flight - g.n WHERE u.id = g.id;
+    END LOOP;
+END
+$$;
+
 CREATE FUNCTION queue.mark_overflow(p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_room bigint) RETURNS boolean[]
     LANGUAGE sql
     AS $$

@@ -95,3 +95,16 @@ WHERE l.id = ANY (ARRAY(
 async def drop_spent_leases(conn: Connection, *, most: int) -> int:
     """Remove leases that have run out and hold no task any more."""
     return int((await conn.execute(_DROP_SPENT_LEASES, most)).rpartition(" ")[2])
+
+
+_LEAVE_GATES: Final = """
+-- name: LeaveGates
+SELECT queue.leave_gates($1::bigint[], $2::bigint[])
+"""
+
+
+async def leave_gates(
+    conn: Connection, *, lease_ids: Sequence[int], task_ids: Sequence[TaskId]
+) -> None:
+    """Give back the places of tasks whose requests are over."""
+    await conn.execute(_LEAVE_GATES, lease_ids, task_ids)

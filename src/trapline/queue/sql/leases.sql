@@ -42,3 +42,7 @@ WHERE l.id = ANY (ARRAY(
             SELECT FROM queue.leased d WHERE d.lease_id = o.id LIMIT 1) d
     ) d
     WHERE d.tasks = 0));
+
+-- name: LeaveGates :exec
+-- Give back the places of tasks whose requests are over.
+SELECT queue.leave_gates(sqlc.arg(lease_ids)::bigint[], sqlc.arg(task_ids)::bigint[]);

@@ -10,7 +10,7 @@ from trapline.db.connection import Connection
 from trapline.model import JobId, OrganisationId, TaskId
 
 
-class FleetingOfJobRow(Struct, frozen=True, gc=False):
+class FleetingRow(Struct, frozen=True, gc=False):
     task_id: TaskId
     url: str
     status: int | None
@@ -103,6 +103,23 @@ async def add_fleeting(
     )
 
 
+_FLEETING_OF_TASKS: Final = """
+-- name: FleetingOfTasks
+SELECT task_id, url, status, content_type, title, language, page_type, stored_at, markdown, text,
+       metadata, links, warning, body, compressed
+FROM store.fleeting
+WHERE job_id = $1 AND task_id = ANY ($2::bigint[])
+    AND stored_at > now() - $3::interval
+"""
+
+
+async def fleeting_of_tasks(
+    conn: Connection, *, job_id: JobId, tasks: Sequence[int], keep: timedelta
+) -> list[FleetingRow]:
+    """What these tasks of a job brought within the last hour."""
+    return [FleetingRow(*row) for row in await conn.fetch(_FLEETING_OF_TASKS, job_id, tasks, keep)]
+
+
 _FLEETING_OF_JOB: Final = """
 -- name: FleetingOfJob
 SELECT task_id, url, status, content_type, title, language, page_type, stored_at, markdown, text,
@@ -116,11 +133,10 @@ ORDER BY task_id LIMIT $4::integer
 
 async def fleeting_of_job(
     conn: Connection, *, job_id: JobId, after: int, keep: timedelta, most: int
-) -> list[FleetingOfJobRow]:
+) -> list[FleetingRow]:
     """What a job's tasks brought within the last hour, after a task."""
     return [
-        FleetingOfJobRow(*row)
-        for row in await conn.fetch(_FLEETING_OF_JOB, job_id, after, keep, most)
+        FleetingRow(*row) for row in await conn.fetch(_FLEETING_OF_JOB, job_id, after, keep, most)
     ]
 
 

@@ -29,8 +29,18 @@ FROM unnest(
     page_type, text, markdown, metadata, links, warning, body, compressed
 );
 
+-- name: FleetingOfTasks :many
+-- What these tasks of a job brought within the last hour.
+-- returns: FleetingRow
+SELECT task_id, url, status, content_type, title, language, page_type, stored_at, markdown, text,
+       metadata, links, warning, body, compressed
+FROM store.fleeting
+WHERE job_id = sqlc.arg(job_id) AND task_id = ANY (sqlc.arg(tasks)::bigint[])
+    AND stored_at > now() - sqlc.arg(keep)::interval;
+
 -- name: FleetingOfJob :many
 -- What a job's tasks brought within the last hour, after a task.
+-- returns: FleetingRow
 SELECT task_id, url, status, content_type, title, language, page_type, stored_at, markdown, text,
        metadata, links, warning, body, compressed
 FROM store.fleeting

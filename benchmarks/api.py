@@ -1,0 +1,268 @@
+"""The API: what it adds to a fetch and an extraction, paging through results, and watchers.
+
+Each figure of /v2/scrape stands beside the bare loop: the same page, fetched and extracted in one
+process without API, queue or database.
+"""
+
+import asyncio
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import asyncpg
+import psutil
+import websockets
+from aiohttp import web
+
+from tests.command import Trapline
+from trapline.db import pool
+from trapline.extract import extract
+from trapline.fetch import Fetcher
+from trapline.model import APPROVED, FetchRequest, Verdict
+from trapline.settings import Settings
+
+CONCURRENCIES = (1, 16, 64)
+REQUESTS = 600
+RESULTS = 10_000
+WATCHERS = 1_000
+# Politeness is between a host and everyone; many hosts keep it out of the figures.
+HOSTS = 300
+
+
+def page() -> bytes:
+    """A page of 30 KB: an article between a menu and a footer."""
+    words = (
+        "The bees that keep appointments return to the same flowers at the same hour of the day. "
+    )
+    paragraphs = "".join(f"<p>{n}. {words * 4}</p>" for n in range(70))
+    links = "".join(f'<li><a href="/p/{n}">Page {n}</a></li>' for n in range(60))
+    text = (
+        "<!doctype html><html lang=en><head><title>Bees</title></head><body>"
+        f"<nav><ul>{links}</ul></nav><main><article><h1>Bees</h1>{paragraphs}</article></main>"
+        "<footer>Imprint</footer></body></html>"
+    )
+    return text.encode()
+
+
+@asynccontextmanager
+async def origin() -> AsyncIterator[int]:
+    """Serve the page under every name; yield the port."""
+    body = page()
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path == "/robots.txt":
+            return web.Response(text="User-agent: *\nAllow: /\n")
+        return web.Response(body=body, content_type="text/html", charset="utf-8")
+
+    application = web.Application()
+    application.router.add_get("/{rest:.*}", answer)
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+def address(port: int, kind: str, number: int) -> str:
+    return f"http://h{number % HOSTS}.bench.test:{port}/{kind}/{number}"
+
+
+async def timed(
+    call: Callable[[int], Awaitable[None]], concurrency: int
+) -> tuple[list[float], float]:
+    """Return the milliseconds of each call, and calls a second."""
+    numbers = iter(range(REQUESTS))
+    took: list[float] = []
+
+    async def caller() -> None:
+        for number in numbers:
+            began = time.perf_counter()
+            await call(number)
+            took.append((time.perf_counter() - began) * 1000)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(caller() for _ in range(concurrency)))
+    return sorted(took), REQUESTS / (time.perf_counter() - began)
+
+
+async def bare(port: int, settings: Settings) -> dict[int, tuple[list[float], float]]:
+    async def approve(_: str) -> Verdict:
+        return APPROVED
+
+    async with Fetcher(settings) as fetcher:
+
+        async def call(number: int) -> None:
+            fetched = await fetcher.fetch(
+                FetchRequest(url=address(port, "bare", number), approve=approve)
+            )
+            assert extract(fetched.body, fetched.content_type, fetched.url).markdown
+
+        await timed(call, 4)
+        return {n: await timed(call, n) for n in CONCURRENCIES}
+
+
+async def through_api(api: str, port: int) -> dict[int, tuple[list[float], float]]:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as client:
+
+        async def call(number: int) -> None:
+            body = {"url": address(port, "api", number), "maxAge": 0, "formats": ["markdown"]}
+            async with client.post(f"{api}/v2/scrape", json=body) as answer:
+                assert answer.status == 200, await answer.text()
+                assert (await answer.json())["data"]["markdown"]
+
+        await timed(call, 4)
+        return {n: await timed(call, n) for n in CONCURRENCIES}
+
+
+async def results(api: str, dsn: str, port: int, server: psutil.Process) -> dict[str, float]:
+    """Page through a batch of many results: seconds, and the memory that the server gains."""
+    async with aiohttp.ClientSession(api) as client:
+        async with client.post(
+            "/v2/batch/scrape", json={"urls": [address(port, "seed", 0)]}
+        ) as answer:
+            job_id = (await answer.json())["id"]
+        while True:
+            async with client.get(f"/v2/batch/scrape/{job_id}") as answer:
+                if (await answer.json())["status"] == "completed":
+                    break
+            await asyncio.sleep(0.1)
+        await multiply(dsn, job_id)
+        before, pages, seen = server.memory_info().rss, [], 0
+        next_url: str | None = f"{api}/v2/batch/scrape/{job_id}"
+        while next_url:
+            began = time.perf_counter()
+            async with client.get(next_url) as answer:
+                body = await answer.json()
+            pages.append((time.perf_counter() - began) * 1000)
+            seen += len(body["data"])
+            next_url = body.get("next")
+        assert seen == RESULTS, seen
+        grown = max(server.memory_info().rss - before, 0) / 2**20
+    return {
+        "status_pages": len(pages),
+        "status_page_p50_ms": round(statistics.median(pages), 1),
+        "status_last_page_ms": round(pages[-1], 1),
+        "status_growth_mb": round(grown, 1),
+    }
+
+
+async def multiply(dsn: str, job_id: str) -> None:
+    """Make one finished page into many, in the event log alone."""
+    conn = await asyncpg.connect(dsn)
+    try:
+        await conn.execute(
+            """
+            INSERT INTO queue.event (job_id, number, organisation_id, type, task_id, data)
+            SELECT e.job_id, 1000 + n, e.organisation_id, e.type, e.task_id, e.data
+            FROM queue.event e, generate_series(1, $2) n
+            WHERE e.job_id = $1::uuid AND e.type = 'page'
+            """,
+            job_id,
+            RESULTS - 1,
+        )
+    finally:
+        await conn.close()
+
+
+async def watchers(api: str, port: int, server: psutil.Process) -> dict[str, float]:
+    """Many watch one batch over WebSocket: how long until the last of them has heard of its end."""
+    async with aiohttp.ClientSession(api) as client:
+        urls = [address(port, "watched", n) for n in range(20)]
+        body = {"urls": urls, "maxConcurrency": 2}
+        async with client.post("/v2/batch/scrape", json=body) as answer:
+            job_id = (await answer.json())["id"]
+    before = server.memory_info().rss
+    socket_url = f"{api.replace('http', 'ws')}/v2/batch/scrape/{job_id}"
+    began = time.perf_counter()
+
+    async def watch() -> int:
+        pages = 0
+        async with websockets.connect(socket_url, max_size=None, open_timeout=60) as socket:
+            async for text in socket:
+                message = json.loads(text)
+                if message["type"] == "catchup":
+                    pages += len(message["data"]["data"])
+                pages += message["type"] == "document"
+                if message["type"] == "done":
+                    return pages
+        return pages
+
+    seen = await asyncio.gather(*(watch() for _ in range(WATCHERS)))
+    assert set(seen) == {20}, set(seen)
+    return {
+        "watchers": WATCHERS,
+        "watchers_seconds": round(time.perf_counter() - began, 1),
+        "watcher_kb": round(max(server.memory_info().rss - before, 0) / 1024 / WATCHERS, 1),
+    }
+
+
+def table(ours: dict[int, Any], peer: dict[int, Any]) -> None:
+    print("concurrency   bare p50   p99      /s   | /v2/scrape p50   p99      /s   | ratio of /s")
+    for n in CONCURRENCIES:
+        (mine, rate), (theirs, best) = ours[n], peer[n]
+        cells = [theirs[len(theirs) // 2], theirs[int(len(theirs) * 0.99)], best]
+        cells += [mine[len(mine) // 2], mine[int(len(mine) * 0.99)], rate, rate / best]
+        print(f"{n:11}   " + "  ".join(f"{cell:8.2f}" for cell in cells))
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="trapline-bench-") as home:
+        kept = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME", "LANG"}}
+        async with AsyncExitStack() as stack:
+            port = await stack.enter_async_context(origin())
+            pins = f"*.bench.test:{port}:127.0.0.1"
+            settings = Settings(
+                home=Path(home) / "home",
+                allow_nets="127.0.0.0/8",
+                resolve=pins,
+                database_url=None,
+            )
+            found = await stack.enter_async_context(pool.server(settings))
+            peer = await bare(port, settings)
+            program = Trapline(
+                kept
+                | {
+                    "TRAPLINE_HOME": str(settings.home),
+                    "TRAPLINE_ALLOW_NETS": "127.0.0.0/8",
+                    "TRAPLINE_RESOLVE": pins,
+                    "TRAPLINE_POOL_SIZE": "32",
+                },
+                Path(home),
+            )
+            process, api = await program.serving()
+            drained = asyncio.create_task(process.stderr.read())  # type: ignore[union-attr]
+            server = psutil.Process(process.pid)
+            try:
+                ours = await through_api(api, port)
+                figures = await results(api, found.dsn, port, server)
+                figures |= await watchers(api, port, server)
+            finally:
+                process.terminate()
+                await process.wait()
+                drained.cancel()
+    table(ours, peer)
+    print("  ".join(f"{name} {value}" for name, value in figures.items()))
+    added = statistics.median(ours[1][0]) - statistics.median(peer[1][0])
+    print(
+        json.dumps(
+            {
+                "scrape_added_p50_ms": round(added, 2),
+                "scrape_rps_c64": round(ours[64][1], 1),
+                "scrape_vs_bare_c64": round(ours[64][1] / peer[64][1], 3),
+            }
+            | figures
+        )
+    )
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

