@@ -580,7 +580,7 @@ def _links_of(visit: PageVisit) -> Sequence[Link]:
         return ()
     links = visit.document.links
     if "nofollow" in visit.robots:
-        links = tuple(replace(link, rel=(*link.rel, "nofollow")) for link in links)
+        links = tuple(structs.replace(link, rel=(*link.rel, "nofollow")) for link in links)
     refresh = wishes.refresh_of(visit.fetched, visit.document)
     return links if refresh is None else (*links, Link(refresh.url))
 
