@@ -4,8 +4,10 @@ import asyncio
 import signal
 import sys
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 from uuid import UUID
@@ -25,11 +27,12 @@ from trapline.model import JobId, OrganisationId
 from trapline.pipeline import followups, submit
 from trapline.pipeline import report as reports
 from trapline.pipeline.options import DEFAULT_LIMIT, CrawlOptions
-from trapline.queue import jobs
+from trapline.queue import jobs, why
 from trapline.queue.sql.jobs import JobRow
 from trapline.queue.sql.logbook import NotedUrlsRow
 
 _LOOK_EVERY = 0.3
+_LOOKS = 20
 _SAY_EVERY = 5.0
 
 
@@ -157,7 +160,8 @@ async def _follow(
                 if paused.is_set() and job.status not in jobs.ENDED:
                     await jobs.pause(conn, job_id, by="Ctrl-C")
                     return await jobs.get(conn, job_id)
-            display.show(job)
+                pace = "" if quiet else await why.pace_of(conn, job_id, now=datetime.now(UTC))
+            display.show(job, pace)
             if job.status in jobs.ENDED:
                 return job
             with suppress(TimeoutError):
@@ -169,7 +173,8 @@ class _Display:
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._started = self._said = time.monotonic()
+        self._said = time.monotonic()
+        self._seen: deque[tuple[float, int]] = deque([(self._said, 0)], maxlen=_LOOKS)
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -188,15 +193,22 @@ class _Display:
     def __exit__(self, *exc: object) -> None:
         self._bar.stop()
 
-    def show(self, job: JobRow) -> None:
+    def show(self, job: JobRow, pace: str) -> None:
         done = job.total - job.remaining
-        rate = done / max(time.monotonic() - self._started, 0.1)
-        words = f"{job.completed} done, {job.remaining} queued, {job.failed} failed, {rate:.0f}/s"
+        counts = f"{job.completed} done, {job.remaining} queued, {job.failed} failed"
+        words = ", ".join(filter(None, (counts, f"{self._rate(done):.0f}/s", pace)))
         self._bar.update(self._task, description=words, completed=done, total=max(job.total, 1))
         plain = not self._quiet and not sys.stderr.isatty()
         if plain and (time.monotonic() - self._said > _SAY_EVERY or job.status in jobs.ENDED):
             self._said = time.monotonic()
             click.echo(words, err=True)
+
+    def _rate(self, done: int) -> float:
+        """Return how many were done a second, of late."""
+        now = time.monotonic()
+        self._seen.append((now, done))
+        began, before = self._seen[0]
+        return (done - before) / max(now - began, 0.1)
 
 
 async def _close(

@@ -6,10 +6,15 @@ What a task still does then, reading and storing, keeps nobody else from the hos
 import asyncio
 from collections.abc import Callable, Sequence
 
+from trapline.db.connection import LOST
 from trapline.db.pool import Database
+from trapline.errors import DatabaseUnavailable
+from trapline.logs import get_logger
 from trapline.queue.sql import leases as queries
 from trapline.queue.tasks import Task
 from trapline.queue.together import Together
+
+log = get_logger(__name__)
 
 Freed = Callable[[Sequence[int]], None]
 """Told which gates have room again."""
@@ -28,10 +33,15 @@ class Leaving:
         return self._together.add(task)
 
     async def _leave(self, tasks: Sequence[Task]) -> None:
-        async with self._database.system_tx() as conn:
-            await queries.leave_gates(
-                conn,
-                lease_ids=[task.lease_id for task in tasks],
-                task_ids=[task.id for task in tasks],
-            )
+        try:
+            async with self._database.system_tx() as conn:
+                await queries.leave_gates(
+                    conn,
+                    lease_ids=[task.lease_id for task in tasks],
+                    task_ids=[task.id for task in tasks],
+                )
+        except (*LOST, DatabaseUnavailable) as error:
+            # Then the places are given back with the tasks.
+            log.warning("places were not given back early", error=str(error))
+            return
         self._freed([task.gate_id for task in tasks])

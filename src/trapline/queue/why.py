@@ -1,6 +1,7 @@
 """What a task waits for, in one sentence."""
 
 from datetime import datetime
+from typing import Final
 
 from trapline.db.connection import Connection
 from trapline.errors import NotFound
@@ -12,6 +13,9 @@ from trapline.queue.sql import agents
 from trapline.queue.sql import jobs as job_queries
 from trapline.queue.sql import why as queries
 from trapline.queue.sql.why import PlaceRow
+
+_LONG_WAIT: Final = 2.0
+_FELT: Final = 0.01
 
 
 async def why(conn: Connection, task_id: TaskId, *, now: datetime) -> str:
@@ -32,6 +36,18 @@ async def why_job(conn: Connection, job_id: JobId, *, now: datetime) -> str:
     if task_id is None:
         return "It has no task to run just now."
     return f"Task {task_id}: {await why(conn, task_id, now=now)}"
+
+
+async def pace_of(conn: Connection, job_id: JobId, *, now: datetime) -> str:
+    """Say in a few words how fast a job may go, and what it waits for if that is long."""
+    gate = await queries.slowest_gate(conn, job_id=job_id)
+    if gate is None:
+        return ""
+    wait = (gate.ready_at - now).total_seconds()
+    if wait > _LONG_WAIT:
+        return f"{gate.name.removeprefix('host:')} is left alone for {wait:.0f} s"
+    gap = gate.gap.total_seconds()
+    return f"{gate.in_flight} at once" + (f", {gap:.2g} s apart" if gap >= _FELT else "")
 
 
 def explain(place: PlaceRow, *, now: datetime, alive: bool) -> str:  # noqa: PLR0911 (one per reason)

@@ -38,6 +38,13 @@ class PlaceRow(Struct, frozen=True, gc=False):
     gap: timedelta | None
 
 
+class SlowestGateRow(Struct, frozen=True, gc=False):
+    name: str
+    gap: timedelta
+    in_flight: int
+    ready_at: datetime
+
+
 _PLACE: Final = """
 -- name: Place
 SELECT t.id, t.kind, t.job_id AS "job_id!", j.status AS "job_status!", j.task_limit, j.max_active, j.active,
@@ -67,3 +74,18 @@ async def place(conn: Connection, *, task_id: TaskId) -> PlaceRow | None:
     """All that decides when a task runs."""
     row = await conn.fetchrow(_PLACE, task_id)
     return None if row is None else PlaceRow(*row)
+
+
+_SLOWEST_GATE: Final = """
+-- name: SlowestGate
+SELECT g.name, greatest(g.floor, coalesce(l.gap, g.gap)) AS "gap!", g.in_flight, g.ready_at
+FROM queue.lane l JOIN queue.gate g ON g.id = l.gate_id
+WHERE l.job_id = $1 AND l.open AND l.awake
+ORDER BY g.ready_at DESC, g.id LIMIT 1
+"""
+
+
+async def slowest_gate(conn: Connection, *, job_id: JobId) -> SlowestGateRow | None:
+    """Of the gates that a job's tasks stand at, the one that holds them back longest."""
+    row = await conn.fetchrow(_SLOWEST_GATE, job_id)
+    return None if row is None else SlowestGateRow(*row)

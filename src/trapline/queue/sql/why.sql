@@ -20,3 +20,10 @@ LEFT JOIN queue.lease s ON s.id = l.lease_id
 LEFT JOIN queue.done d ON d.task_id = t.id
 LEFT JOIN queue.overflow v ON v.job_id = t.job_id AND v.task_id = t.id
 WHERE t.id = sqlc.arg(task_id);
+
+-- name: SlowestGate :one
+-- Of the gates that a job's tasks stand at, the one that holds them back longest.
+SELECT g.name, greatest(g.floor, coalesce(l.gap, g.gap)) AS "gap!", g.in_flight, g.ready_at
+FROM queue.lane l JOIN queue.gate g ON g.id = l.gate_id
+WHERE l.job_id = sqlc.arg(job_id) AND l.open AND l.awake
+ORDER BY g.ready_at DESC, g.id LIMIT 1;
