@@ -1,6 +1,7 @@
 """Connections: who they are, how long they may take, what a broken one costs."""
 
 import asyncio
+from typing import Any
 
 import asyncpg
 import pytest
@@ -63,6 +64,27 @@ async def test_a_closed_connection_is_replaced_unseen(database: Database) -> Non
             )
     finally:
         await owner.close()
+    async with database.system_tx() as conn:
+        assert await conn.fetchval("SELECT 1") == 1
+
+
+async def test_a_transaction_that_is_cancelled_at_any_moment_leaves_nothing_open(
+    database: Database,
+) -> None:
+    complaints: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+
+    async def ask() -> None:
+        async with database.system_tx() as conn:
+            await conn.fetchval("SELECT 1")
+
+    for steps in range(60):
+        asking = asyncio.create_task(ask())
+        for _ in range(steps % 20):
+            await asyncio.sleep(0.0001)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+    assert complaints == []
     async with database.system_tx() as conn:
         assert await conn.fetchval("SELECT 1") == 1
 

@@ -439,6 +439,37 @@ async def test_pause_and_resume(database: Database, organisation_id: Organisatio
     await assert_sound(database)
 
 
+async def test_a_paused_job_gets_no_open_lane_from_its_last_tasks(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    ran: list[int] = []
+    may_end = asyncio.Event()
+
+    async def handle(task: Task) -> Finished | None:
+        ran.append(task.payload.n)
+        if task.payload.n:
+            return None
+        await may_end.wait()
+        return Finished(children=[NewTask("number", Number(1), Gate("elsewhere"))])
+
+    kinds = kinds_of(handle)
+    job_id, _ = await submit(database, kinds, organisation_id, [NewTask("number", Number(0))])
+    async with working(database, kinds) as worker:
+        await until(lambda: bool(ran))
+        async with database.tenant_tx(organisation_id) as conn:
+            await jobs.pause(conn, job_id)
+        may_end.set()
+        async with asyncio.timeout(10):
+            await until(lambda: not worker.in_hand)
+        await asyncio.sleep(0.3)
+        assert ran == [0]
+        async with database.tenant_tx(organisation_id) as conn:
+            await jobs.resume(conn, job_id)
+        await ended(database, job_id)
+    assert ran == [0, 1]
+    await assert_sound(database)
+
+
 async def test_a_stopped_worker_hands_back_what_it_has(
     database: Database, organisation_id: OrganisationId
 ) -> None:

@@ -5,7 +5,7 @@ one. LISTEN and advisory locks need a connection of their own: `dedicated`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -198,12 +198,23 @@ async def _transaction(
     except BaseException:
         # A lost connection has nothing to roll back, and why it was lost is the error to raise.
         with suppress(*LOST):
-            await transaction.rollback()
+            await _end(conn, transaction.rollback())
         raise
     else:
-        await transaction.commit()
+        await _end(conn, transaction.commit())
     finally:
         await pool.release(conn)
+
+
+async def _end(
+    conn: "PoolConnectionProxy[asyncpg.Record]", ending: Coroutine[object, object, None]
+) -> None:
+    """Commit or roll back; when cancelled meanwhile, nobody knows which, and the connection goes."""
+    try:
+        await ending
+    except asyncio.CancelledError:
+        conn.terminate()
+        raise
 
 
 async def _begin(
@@ -229,6 +240,9 @@ async def _begin(
             await pool.release(conn)
             await _wait_for(found, error, deadline)
         except BaseException:
+            # Cancelled between BEGIN and its answer: nobody knows whether a transaction is open.
+            with suppress(asyncpg.InterfaceError):
+                conn.terminate()
             await pool.release(conn)
             raise
         else:

@@ -341,9 +341,6 @@ BEGIN
         found = j.found + news.found, from_sitemap = j.from_sitemap + news.from_sitemap
     WHERE j.id = p_job;
     PERFORM queue.open_lanes(p_job, job.organisation_id, job.priority, p_gates);
-    IF job.status = 'paused' THEN
-        UPDATE queue.lane SET open = false WHERE job_id = p_job AND open;
-    END IF;
     PERFORM queue.write_tasks(p_tasks, ids, over);
     RETURN QUERY SELECT abs(u.id), (CASE WHEN u.id < 0 THEN 2 WHEN u.over THEN 1 ELSE 0 END)::smallint
     FROM unnest(ids, over) AS u(id, over);
@@ -749,8 +746,9 @@ DECLARE
     lanes bigint[];
 BEGIN
     PERFORM queue.open_gates(p_gates);
-    INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, gap, bound)
-    SELECT p_organisation, p_job, g.id, p_priority, w.lane_gap, w.lane_bound
+    INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, gap, bound, open)
+    SELECT p_organisation, p_job, g.id, p_priority, w.lane_gap, w.lane_bound,
+           (SELECT j.status <> 'paused' FROM queue.job j WHERE j.id = p_job)
     FROM unnest(p_gates) w
     CROSS JOIN LATERAL (SELECT g.id FROM queue.gate g WHERE g.name = w.name OFFSET 0) g
     WHERE NOT EXISTS (

@@ -11,7 +11,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     ON CONFLICT (name) DO NOTHING
 $$;
 
--- Make sure that a job has lanes at these gates, and that they are awake.
+-- Make sure that a job has lanes at these gates, and that they are awake. The caller holds the job's
+-- row: a paused one's new lanes stay closed until it goes on.
 CREATE OR REPLACE FUNCTION queue.open_lanes(
     p_job uuid, p_organisation uuid, p_priority smallint, p_gates queue.new_gate[]
 ) RETURNS void
@@ -20,8 +21,9 @@ DECLARE
     lanes bigint[];
 BEGIN
     PERFORM queue.open_gates(p_gates);
-    INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, gap, bound)
-    SELECT p_organisation, p_job, g.id, p_priority, w.lane_gap, w.lane_bound
+    INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, gap, bound, open)
+    SELECT p_organisation, p_job, g.id, p_priority, w.lane_gap, w.lane_bound,
+           (SELECT j.status <> 'paused' FROM queue.job j WHERE j.id = p_job)
     FROM unnest(p_gates) w
     CROSS JOIN LATERAL (SELECT g.id FROM queue.gate g WHERE g.name = w.name OFFSET 0) g
     WHERE NOT EXISTS (

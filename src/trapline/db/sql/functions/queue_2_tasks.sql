@@ -133,9 +133,6 @@ BEGIN
         found = j.found + news.found, from_sitemap = j.from_sitemap + news.from_sitemap
     WHERE j.id = p_job;
     PERFORM queue.open_lanes(p_job, job.organisation_id, job.priority, p_gates);
-    IF job.status = 'paused' THEN
-        UPDATE queue.lane SET open = false WHERE job_id = p_job AND open;
-    END IF;
     PERFORM queue.write_tasks(p_tasks, ids, over);
     RETURN QUERY SELECT abs(u.id), (CASE WHEN u.id < 0 THEN 2 WHEN u.over THEN 1 ELSE 0 END)::smallint
     FROM unnest(ids, over) AS u(id, over);
