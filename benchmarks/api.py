@@ -4,6 +4,7 @@ Each figure of /v2/scrape stands beside the bare loop: the same page, fetched an
 process without API, queue or database.
 """
 
+import argparse
 import asyncio
 import json
 import os
@@ -12,6 +13,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +31,6 @@ from trapline.model import APPROVED, FetchRequest, Verdict
 from trapline.settings import Settings
 
 CONCURRENCIES = (1, 16, 64)
-REQUESTS = 600
-RESULTS = 10_000
-WATCHERS = 1_000
 # Politeness is between a host and everyone; many hosts keep it out of the figures.
 HOSTS = 300
 
@@ -76,11 +75,20 @@ def address(port: int, kind: str, number: int) -> str:
     return f"http://h{number % HOSTS}.bench.test:{port}/{kind}/{number}"
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    requests: int
+    results: int
+    watchers: int
+
+
 async def timed(
-    call: Callable[[int], Awaitable[None]], concurrency: int
+    call: Callable[[int], Awaitable[None]], concurrency: int, requests: int
 ) -> tuple[list[float], float]:
     """Return the milliseconds of each call, and calls a second."""
-    numbers = iter(range(REQUESTS))
+    numbers = iter(range(requests))
     took: list[float] = []
 
     async def caller() -> None:
@@ -91,10 +99,12 @@ async def timed(
 
     began = time.perf_counter()
     await asyncio.gather(*(caller() for _ in range(concurrency)))
-    return sorted(took), REQUESTS / (time.perf_counter() - began)
+    return sorted(took), requests / (time.perf_counter() - began)
 
 
-async def bare(port: int, settings: Settings) -> dict[int, tuple[list[float], float]]:
+async def bare(
+    port: int, settings: Settings, requests: int
+) -> dict[int, tuple[list[float], float]]:
     async def approve(_: str) -> Verdict:
         return APPROVED
 
@@ -106,11 +116,11 @@ async def bare(port: int, settings: Settings) -> dict[int, tuple[list[float], fl
             )
             assert extract(fetched.body, fetched.content_type, fetched.url).markdown
 
-        await timed(call, 4)
-        return {n: await timed(call, n) for n in CONCURRENCIES}
+        await timed(call, 4, min(requests, HOSTS))
+        return {n: await timed(call, n, requests) for n in CONCURRENCIES}
 
 
-async def through_api(api: str, port: int) -> dict[int, tuple[list[float], float]]:
+async def through_api(api: str, port: int, requests: int) -> dict[int, tuple[list[float], float]]:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as client:
 
         async def call(number: int) -> None:
@@ -119,11 +129,13 @@ async def through_api(api: str, port: int) -> dict[int, tuple[list[float], float
                 assert answer.status == 200, await answer.text()
                 assert (await answer.json())["data"]["markdown"]
 
-        await timed(call, 4)
-        return {n: await timed(call, n) for n in CONCURRENCIES}
+        await timed(call, 4, min(requests, HOSTS))
+        return {n: await timed(call, n, requests) for n in CONCURRENCIES}
 
 
-async def results(api: str, dsn: str, port: int, server: psutil.Process) -> dict[str, float]:
+async def results(
+    api: str, dsn: str, port: int, server: psutil.Process, most: int
+) -> dict[str, float]:
     """Page through a batch of many results: seconds, and the memory that the server gains."""
     async with aiohttp.ClientSession(api) as client:
         async with client.post(
@@ -135,7 +147,7 @@ async def results(api: str, dsn: str, port: int, server: psutil.Process) -> dict
                 if (await answer.json())["status"] == "completed":
                     break
             await asyncio.sleep(0.1)
-        await multiply(dsn, job_id)
+        await multiply(dsn, job_id, most)
         before, pages, seen = server.memory_info().rss, [], 0
         next_url: str | None = f"{api}/v2/batch/scrape/{job_id}"
         while next_url:
@@ -145,7 +157,7 @@ async def results(api: str, dsn: str, port: int, server: psutil.Process) -> dict
             pages.append((time.perf_counter() - began) * 1000)
             seen += len(body["data"])
             next_url = body.get("next")
-        assert seen == RESULTS, seen
+        assert seen == most, seen
         grown = max(server.memory_info().rss - before, 0) / 2**20
     return {
         "status_pages": len(pages),
@@ -155,7 +167,7 @@ async def results(api: str, dsn: str, port: int, server: psutil.Process) -> dict
     }
 
 
-async def multiply(dsn: str, job_id: str) -> None:
+async def multiply(dsn: str, job_id: str, most: int) -> None:
     """Make one finished page into many, in the event log alone."""
     conn = await asyncpg.connect(dsn)
     try:
@@ -167,13 +179,13 @@ async def multiply(dsn: str, job_id: str) -> None:
             WHERE e.job_id = $1::uuid AND e.type = 'page'
             """,
             job_id,
-            RESULTS - 1,
+            most - 1,
         )
     finally:
         await conn.close()
 
 
-async def watchers(api: str, port: int, server: psutil.Process) -> dict[str, float]:
+async def watchers(api: str, port: int, server: psutil.Process, most: int) -> dict[str, float]:
     """Many watch one batch over WebSocket: how long until the last of them has heard of its end."""
     async with aiohttp.ClientSession(api) as client:
         urls = [address(port, "watched", n) for n in range(20)]
@@ -196,12 +208,12 @@ async def watchers(api: str, port: int, server: psutil.Process) -> dict[str, flo
                     return pages
         return pages
 
-    seen = await asyncio.gather(*(watch() for _ in range(WATCHERS)))
+    seen = await asyncio.gather(*(watch() for _ in range(most)))
     assert set(seen) == {20}, set(seen)
     return {
-        "watchers": WATCHERS,
+        "watchers": most,
         "watchers_seconds": round(time.perf_counter() - began, 1),
-        "watcher_kb": round(max(server.memory_info().rss - before, 0) / 1024 / WATCHERS, 1),
+        "watcher_kb": round(max(server.memory_info().rss - before, 0) / 1024 / most, 1),
     }
 
 
@@ -214,7 +226,7 @@ def table(ours: dict[int, Any], peer: dict[int, Any]) -> None:
         print(f"{n:11}   " + "  ".join(f"{cell:8.2f}" for cell in cells))
 
 
-async def main() -> None:
+async def measure(sizes: Sizes) -> None:
     with tempfile.TemporaryDirectory(prefix="trapline-bench-") as home:
         kept = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME", "LANG"}}
         async with AsyncExitStack() as stack:
@@ -227,7 +239,7 @@ async def main() -> None:
                 database_url=None,
             )
             found = await stack.enter_async_context(pool.server(settings))
-            peer = await bare(port, settings)
+            peer = await bare(port, settings, sizes.requests)
             program = Trapline(
                 kept
                 | {
@@ -242,9 +254,9 @@ async def main() -> None:
             drained = asyncio.create_task(process.stderr.read())  # type: ignore[union-attr]
             server = psutil.Process(process.pid)
             try:
-                ours = await through_api(api, port)
-                figures = await results(api, found.dsn, port, server)
-                figures |= await watchers(api, port, server)
+                ours = await through_api(api, port, sizes.requests)
+                figures = await results(api, found.dsn, port, server, sizes.results)
+                figures |= await watchers(api, port, server, sizes.watchers)
             finally:
                 process.terminate()
                 await process.wait()
@@ -264,5 +276,14 @@ async def main() -> None:
     )
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--requests", type=int, default=600)
+    parser.add_argument("--results", type=int, default=10_000)
+    parser.add_argument("--watchers", type=int, default=1_000)
+    asked = parser.parse_args()
+    asyncio.run(measure(Sizes(asked.requests, asked.results, asked.watchers)))
+
+
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

@@ -34,23 +34,19 @@ async def test_a_site_from_its_registration_to_its_purge(command: Trapline, site
     await _work_until_done(command, job)
     pages = await command("pages", "list", "--site", "manual", "--json")
     assert len(pages.json) == 3
-    assert len((await command("pages", "list", "--job", job, "--json")).json) == 3
     url = f"{site.url}manual/"
     shown = await command("pages", "at", url)
     assert shown.out.strip()
     assert (await command("pages", "diff", url)).out.strip() == "Nothing changed."
-    assert len((await command("pages", "versions", url, "--json")).json) == 1
     (document,) = (await command("pages", "documents", url, "--json")).json
     assert document["media_type"] == "text/html"
     changes = await command("changes", "--site", "manual", "--status", "new", "--json")
     assert len(changes.json) == 3
-    assert (await command("duplicates", "find")).status == 0
     assert (await command("duplicates", "list", "manual")).out.strip() == "No duplicates."
 
     await command("sites", "pause", "manual")
     assert (await command("sites", "crawl", "manual")).status == 5
     await command("sites", "resume", "manual")
-    assert (await command("sites", "show", "nobody")).status == 3
     removed = await command("sites", "remove", "manual")
     assert added.json["id"] in removed.out
     purged = await command("sites", "purge", added.json["id"], "--yes")

@@ -91,6 +91,8 @@ async def test_what_is_exported_can_be_chosen(crawler: Trapline, site: Site) -> 
     assert (await crawler("export", "--warc", "all.warc.gz")).status == 5
     assert (await crawler("export", "--warc", "x.warc.gz", "--site", "nowhere")).status == 3
     assert not (crawler.directory / "x.warc.gz").exists()
+    assert (await crawler("export", "--warc", "-", "--json")).status == 2
+    assert (await crawler("export", "--warc", "a.gz", "--job", first, "--site", "x")).status == 2
 
 
 async def test_broken_files_are_one_sentence_and_what_was_whole_is_kept(

@@ -65,6 +65,8 @@ async def command(
         return
     if job is not None and site is not None:
         raise click.UsageError("Give --job or --site, not both.")
+    if as_json and str(warc) == "-":
+        raise click.UsageError("--json and a WARC on standard output do not go together.")
     async with database.system_tx() as conn:
         organisation_id = (await tenancy.find_organisation(conn, org)).id
     async with database.tenant_tx(organisation_id) as conn:

@@ -16,6 +16,8 @@ from trapline.frontier.sql.robots import RobotsRow
 from trapline.model import APPROVED, FetchRequest, Verdict
 
 _REMEMBERED: Final = 2_000
+# Kept apart: what came over a connection that was not verified says nothing to those who do.
+_UNVERIFIED: Final = " unverified"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,14 @@ class RobotsFiles:
     _files: OrderedDict[str, OriginRobots] = field(default_factory=OrderedDict)
     _asking: dict[str, asyncio.Task[OriginRobots]] = field(default_factory=dict)
 
-    async def of(self, origin: str) -> OriginRobots:
+    async def of(self, origin: str, *, verify_tls: bool = True) -> OriginRobots:
+        """Return the robots.txt of an origin; who does not verify gets one that was not verified."""
+        found = await self._of(origin)
+        if verify_tls or found.exit_code is not ExitCode.TLS_FAILURE:
+            return found
+        return await self._of(f"{origin}{_UNVERIFIED}")
+
+    async def _of(self, origin: str) -> OriginRobots:
         known = self._files.get(origin)
         if known is not None and known.expires_at > datetime.now(UTC):
             return known
@@ -62,8 +71,9 @@ class RobotsFiles:
         return _parsed(row) if row is not None else await self._ask(origin)
 
     async def _ask(self, origin: str) -> OriginRobots:
+        place = origin.removesuffix(_UNVERIFIED)
         fetched = await self.fetcher.fetch(
-            FetchRequest(url=f"{origin}/robots.txt", approve=_always)
+            FetchRequest(url=f"{place}/robots.txt", approve=_always, verify_tls=place == origin)
         )
         now = datetime.now(UTC)
         policy = policy_for(fetched.status, redirects=len(fetched.redirects))

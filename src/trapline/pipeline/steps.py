@@ -259,7 +259,7 @@ class Steps:
 
     async def robots_of(self, crawl: Crawl, origin: str) -> OriginRobots:
         """Return the robots.txt of an origin; its Crawl-delay is the floor of the host's gate."""
-        found = await self.robots.of(origin)
+        found = await self.robots.of(origin, verify_tls=crawl.options.scrape.verify_tls)
         delay = found.access(crawl.robots_agent).crawl_delay
         if delay and self._floors.get(origin) is not found:
             self._floors[origin] = found
@@ -580,7 +580,7 @@ def _links_of(visit: PageVisit) -> Sequence[Link]:
         return ()
     links = visit.document.links
     if "nofollow" in visit.robots:
-        links = tuple(replace(link, rel=(*link.rel, "nofollow")) for link in links)
+        links = tuple(structs.replace(link, rel=(*link.rel, "nofollow")) for link in links)
     refresh = wishes.refresh_of(visit.fetched, visit.document)
     return links if refresh is None else (*links, Link(refresh.url))
 
