@@ -365,9 +365,9 @@ def _echo_columns(blocks: Blocks, echo: frozenset[str]) -> Columns:
 
 def _copy_columns(blocks: Blocks) -> Columns:
     """How often the page has a block's text, and whether this is the first time."""
-    seen: dict[str, int] = {}
-    numbers = (seen.setdefault(text, len(seen)) for text in blocks.texts)
-    number = np.fromiter(numbers, np.intp, len(blocks))
+    distinct = dict.fromkeys(blocks.texts)
+    numbers = dict(zip(distinct, range(len(distinct)), strict=True))
+    number = np.fromiter(map(numbers.__getitem__, blocks.texts), np.intp, len(blocks))
     first = np.diff(np.maximum.accumulate(number), prepend=-1) > 0
     return {"copies": _log(np.bincount(number)[number] - 1), "first_copy": first}
 

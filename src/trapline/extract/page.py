@@ -16,6 +16,7 @@ from trapline.extract import jsonld, markdown
 from trapline.extract.branding import read_branding
 from trapline.extract.charset import Decoded, decode
 from trapline.extract.cleaning import clean_html
+from trapline.extract.collector import collector_held_off
 from trapline.extract.documents import Kind, Limits, kind_of, read_document
 from trapline.extract.fallback import asks_for_scripts, fallback_text
 from trapline.extract.images import read_images
@@ -56,6 +57,7 @@ def extract(
     return read_document(body, content_type, url, kind=kind, limits=limits)
 
 
+@collector_held_off
 def extract_html(
     decoded: Decoded,
     content_type: str | None,

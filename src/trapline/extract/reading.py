@@ -27,6 +27,7 @@ from trapline.extract.vocabulary import (
     prose_words,
     read_names,
     read_sections,
+    summary,
     text_columns,
 )
 
@@ -73,11 +74,10 @@ class Reading:
     def _prose_summaries(self, vocabulary: Vocabulary) -> Floats:
         """Scores of the first words of long blocks."""
         scores = np.zeros((len(self.blocks), 3), dtype=np.float32)
-        known = vocabulary.prose.get
-        for number in np.flatnonzero(self.blocks.words > SHORT).tolist():
-            found = list(filter(None, map(known, prose_words(self.blocks.texts[number]))))
-            if found:
-                scores[number] = sum(found) / len(found), min(found), max(found)
+        long = np.flatnonzero(self.blocks.words > SHORT).tolist()
+        texts = map(self.blocks.texts.__getitem__, long)
+        rows = [summary(vocabulary.prose, prose_words(text)) for text in texts]
+        scores[long] = np.array(rows, dtype=np.float32).reshape(-1, 3)
         return scores
 
     def group_keys(self) -> tuple[Ints, ...]:

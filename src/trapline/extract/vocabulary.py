@@ -133,6 +133,12 @@ def _above(ranks: list[int]) -> Ints:
     return np.array(above, dtype=np.intp)
 
 
+def summary(scores: Scores, words: Iterable[str]) -> Summary:
+    """Mean, lowest and highest score of the known ones of some words."""
+    known = list(filter(None, map(scores.get, words)))
+    return (sum(known) / len(known), min(known), max(known)) if known else NOTHING
+
+
 class Lexicon:
     """The scores of one kind of word, and what is remembered of strings seen before."""
 
@@ -149,22 +155,12 @@ class Lexicon:
             if len(seen) > _REMEMBERED:
                 seen.clear()
             unseen = list(dict.fromkeys(compress(strings, map(is_, found, repeat(None)))))
-            seen.update(zip(unseen, self._summarised(self._words(unseen)), strict=True))
+            words = self._words(unseen)
+            summaries = map(summary, repeat(self.scores), words)
+            seen.update(zip(unseen, summaries, strict=True))
             found = list(map(seen.__getitem__, strings))
         values = chain.from_iterable(cast("list[Summary]", found))
         return np.fromiter(values, np.float32, 3 * len(found)).reshape(-1, 3)
-
-    def _summarised(self, groups: list[Words]) -> list[Summary]:
-        scores = list(map(self.scores.get, chain.from_iterable(groups), repeat(0.0)))
-        summaries = []
-        end = 0
-        for words in groups:
-            start, end = end, end + len(words)
-            known = list(filter(None, scores[start:end]))
-            summaries.append(
-                (sum(known) / len(known), min(known), max(known)) if known else NOTHING
-            )
-        return summaries
 
 
 @dataclass(frozen=True, slots=True)
