@@ -59,7 +59,7 @@ def served_site(
     server_dsn: str, site_server: Site, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """The URL of a server that reaches the test site, with short politeness."""
-    with _database(server_dsn) as dsn:
+    with database_of_its_own(server_dsn) as dsn:
         settings = environment(
             dsn,
             tmp_path_factory.mktemp("served"),
@@ -86,7 +86,7 @@ def knowing_site(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[str]:
     """The URL of a server that has a language model and a search engine too."""
-    with _database(server_dsn) as dsn:
+    with database_of_its_own(server_dsn) as dsn:
         settings = environment(
             dsn,
             tmp_path_factory.mktemp("knowing"),
@@ -102,7 +102,7 @@ def knowing_site(
 
 
 @contextmanager
-def _database(dsn: str) -> Iterator[str]:
+def database_of_its_own(dsn: str) -> Iterator[str]:
     name = f"served_{uuid4().hex}"
     _execute(dsn, f"CREATE DATABASE {name} STRATEGY FILE_COPY")
     try:

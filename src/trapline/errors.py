@@ -10,6 +10,7 @@
     ├── TooLarge                more bytes than the limit                      HTTP 413   exit 2
     ├── TookTooLong             the caller's own time was up                   HTTP 408   exit 8
     ├── LimitReached            a quota or rate limit; says when to try again  HTTP 429   exit 6
+    │   └── QuotaUsedUp         all that is allowed for today                  HTTP 429   exit 6
     ├── Unavailable             a part is missing or down; says the remedy     HTTP 503   exit 7
     │   ├── DatabaseUnavailable
     │   ├── EmbeddedPostgresError
@@ -95,6 +96,10 @@ class LimitReached(TraplineError):
     def __init__(self, message: str | None = None, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class QuotaUsedUp(LimitReached):
+    """All that is allowed for today is used up."""
 
 
 class TookTooLong(TraplineError):

@@ -1,6 +1,7 @@
 """The HTTP application: every router, the same access rules and error answers for all."""
 
 from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
 
 from trapline import __version__
 from trapline.api import problems, tracing
@@ -66,5 +67,14 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
     if settings.admin_key is not None:
         app.include_router(admin.router)
     problems.install(app)
+    # Open to every page, as it carries no cookies: what counts is the key. Without keys, pages from
+    # elsewhere are still turned away (access.py).
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=["*"],
+        allow_methods=["*"],
+        allow_headers=["*"],
+        expose_headers=["Retry-After", "X-Request-Id"],
+    )
     app.add_middleware(tracing.TraceRequests)
     return app

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, assert_never
 
 import msgspec
@@ -21,6 +21,10 @@ from trapline.queue.sql.schedules import ScheduleRow
 from trapline.store import sites as stored_sites
 
 MOST_URLS: Final = 10_000
+KeepDays = Annotated[int, Meta(ge=1, le=3660)]
+"""For how long a job can be read after its end; without it, for a day. The labels of a template are
+its maker's own: nothing here reads them.
+"""
 
 
 class CrawlTemplate(Struct, frozen=True, tag="crawl", tag_field="kind", forbid_unknown_fields=True):
@@ -28,6 +32,8 @@ class CrawlTemplate(Struct, frozen=True, tag="crawl", tag_field="kind", forbid_u
 
     url: str
     options: dict[str, Any] = {}
+    keep_days: KeepDays | None = None
+    labels: dict[str, Any] = {}
 
     def wishes(self, site_id: SiteId | None) -> CrawlOptions:
         return CrawlOptions.parse(**self.options | {"url": self.url}, **_of_site(site_id))
@@ -40,6 +46,8 @@ class PagesTemplate(
 
     urls: Annotated[list[str], Meta(min_length=1, max_length=MOST_URLS)]
     options: dict[str, Any] = {}
+    keep_days: KeepDays | None = None
+    labels: dict[str, Any] = {}
 
     def wishes(self, site_id: SiteId | None) -> VisitOptions:
         return VisitOptions.parse(**self.options, **_of_site(site_id))
@@ -103,6 +111,8 @@ async def place(conn: Connection, order: Order) -> JobId:
         "priority": priority_of(order.importance),
         "metadata": order.metadata,
     }
+    if template.keep_days is not None:
+        urgency["ttl"] = timedelta(days=template.keep_days)
     match template:
         case CrawlTemplate() if order.site_id is not None:
             return await _crawl_site(conn, order, template)

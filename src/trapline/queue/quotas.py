@@ -7,7 +7,7 @@ limit is exact with any number of workers; a page that is skipped or comes again
 from datetime import UTC, datetime, timedelta
 
 from trapline.db.connection import Connection
-from trapline.errors import LimitReached
+from trapline.errors import QuotaUsedUp
 from trapline.model import OrganisationId
 from trapline.queue.sql import quotas as queries
 
@@ -30,8 +30,8 @@ async def require_pages(
         raise used_up(now)
 
 
-def used_up(now: datetime) -> LimitReached:
-    return LimitReached(
+def used_up(now: datetime) -> QuotaUsedUp:
+    return QuotaUsedUp(
         "The organisation's pages of today are used up; the next day begins at midnight, UTC.",
         retry_after=(tomorrow(now) - now).total_seconds(),
     )

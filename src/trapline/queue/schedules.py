@@ -204,10 +204,17 @@ async def remove(conn: Connection, schedule_id: ScheduleId) -> None:
 
 
 async def runs(
-    conn: Connection, schedule_id: ScheduleId, *, before: int | None = None, most: int = 50
+    conn: Connection,
+    schedule_id: ScheduleId,
+    *,
+    before: int | None = None,
+    skip: int = 0,
+    most: int = 50,
 ) -> list[ScheduleRunRow]:
     """Return what became of a schedule's ticks, latest first."""
-    return await queries.list_runs(conn, schedule_id=schedule_id, before=before, most=most)
+    return await queries.list_runs(
+        conn, schedule_id=schedule_id, before=before, skip=skip, most=most
+    )
 
 
 def next_runs(row: ScheduleRow, count: int) -> list[datetime]:

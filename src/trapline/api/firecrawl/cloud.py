@@ -8,6 +8,8 @@ from trapline.api.firecrawl.answers import responses
 from trapline.api.firecrawl.refusals import FirecrawlRoute, Refusal
 
 router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"], responses=responses(501))
+nowhere = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"])
+"""Whatever no other route has taken: it comes last."""
 
 _PARTS: Final = (
     "agent",
@@ -48,6 +50,9 @@ async def unknown(request: Request) -> Response:
 
 
 for _version in ("v1", "v2"):
+    nowhere.add_api_route(
+        f"/{_version}/{{rest:path}}", unknown, methods=_METHODS, include_in_schema=False
+    )
     for _part in _PARTS:
         for _path in (f"/{_version}/{_part}", f"/{_version}/{_part}/{{rest:path}}"):
             router.add_api_route(_path, only_there, methods=_METHODS, include_in_schema=False)

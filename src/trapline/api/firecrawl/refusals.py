@@ -11,7 +11,14 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.types import Message
 
-from trapline.errors import InvalidInput, LimitReached, TooLarge, TraplineError, Unavailable
+from trapline.errors import (
+    InvalidInput,
+    LimitReached,
+    QuotaUsedUp,
+    TooLarge,
+    TraplineError,
+    Unavailable,
+)
 
 MOST_JSON: Final = 10 * 2**20
 CUSTOM: Final = "custom"
@@ -89,7 +96,9 @@ def refused(error: TraplineError) -> Response:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
     elif isinstance(error, Unavailable):
         headers["Retry-After"] = "5"
-    return answer(error.http_status, headers=headers, error=error.message, code=code)
+    # Pages are credits here, and for those the contract has a status of its own.
+    status = 402 if isinstance(error, QuotaUsedUp) else error.http_status
+    return answer(status, headers=headers, error=error.message, code=code)
 
 
 def invalid(error: RequestValidationError) -> Response:

@@ -10,6 +10,7 @@ from trapline.api.firecrawl import (
     extract,
     health,
     mapping,
+    monitor,
     parse,
     scrape,
     search,
@@ -28,6 +29,8 @@ ROUTERS: Final = (
     extract.router,
     parse.router,
     account.router,
+    monitor.router,
     v1.router,
     sockets.router,
+    cloud.nowhere,
 )

@@ -232,6 +232,26 @@ async def list_schedules(
     ]
 
 
+_LABELLED_SCHEDULES: Final = """
+-- name: LabelledSchedules
+SELECT * FROM queue.schedule
+WHERE organisation_id = $1
+    AND template -> 'labels' -> $2::text IS NOT NULL
+ORDER BY created_at DESC, id DESC
+OFFSET $3::bigint LIMIT $4::integer
+"""
+
+
+async def labelled_schedules(
+    conn: Connection, *, organisation_id: OrganisationId, label: str, skip: int, most: int
+) -> list[ScheduleRow]:
+    """An organisation's schedules whose template carries a label, newest first."""
+    return [
+        ScheduleRow(*row)
+        for row in await conn.fetch(_LABELLED_SCHEDULES, organisation_id, label, skip, most)
+    ]
+
+
 _DUE_SCHEDULES: Final = """
 -- name: DueSchedules
 SELECT id FROM queue.schedule WHERE next_at <= $1::timestamptz
@@ -354,15 +374,33 @@ _LIST_RUNS: Final = """
 SELECT * FROM queue.schedule_run
 WHERE schedule_id = $1
     AND ($2::bigint IS NULL OR id < $2)
-ORDER BY id DESC LIMIT $3::integer
+ORDER BY id DESC OFFSET $3::bigint LIMIT $4::integer
 """
 
 
 async def list_runs(
-    conn: Connection, *, schedule_id: ScheduleId, before: int | None, most: int
+    conn: Connection, *, schedule_id: ScheduleId, before: int | None, skip: int, most: int
 ) -> list[ScheduleRunRow]:
     """What became of a schedule's ticks, latest first."""
-    return [ScheduleRunRow(*row) for row in await conn.fetch(_LIST_RUNS, schedule_id, before, most)]
+    return [
+        ScheduleRunRow(*row)
+        for row in await conn.fetch(_LIST_RUNS, schedule_id, before, skip, most)
+    ]
+
+
+_GET_RUN: Final = """
+-- name: GetRun
+SELECT * FROM queue.schedule_run
+WHERE schedule_id = $1 AND id = $2
+"""
+
+
+async def get_run(
+    conn: Connection, *, schedule_id: ScheduleId, run_id: int
+) -> ScheduleRunRow | None:
+    """What became of one tick."""
+    row = await conn.fetchrow(_GET_RUN, schedule_id, run_id)
+    return None if row is None else ScheduleRunRow(*row)
 
 
 _OPEN_JOB: Final = """

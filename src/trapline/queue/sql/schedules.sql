@@ -46,6 +46,14 @@ WHERE organisation_id = sqlc.arg(organisation_id)
 ORDER BY created_at DESC, id DESC
 LIMIT sqlc.arg(most)::integer;
 
+-- name: LabelledSchedules :many
+-- An organisation's schedules whose template carries a label, newest first.
+SELECT * FROM queue.schedule
+WHERE organisation_id = sqlc.arg(organisation_id)
+    AND template -> 'labels' -> sqlc.arg(label)::text IS NOT NULL
+ORDER BY created_at DESC, id DESC
+OFFSET sqlc.arg(skip)::bigint LIMIT sqlc.arg(most)::integer;
+
 -- name: DueSchedules :many
 -- Schedules whose next tick has come.
 SELECT id FROM queue.schedule WHERE next_at <= sqlc.arg(at)::timestamptz
@@ -91,7 +99,12 @@ ON CONFLICT (schedule_id, tick) WHERE NOT manual DO NOTHING;
 SELECT * FROM queue.schedule_run
 WHERE schedule_id = sqlc.arg(schedule_id)
     AND (sqlc.narg(before)::bigint IS NULL OR id < sqlc.narg(before))
-ORDER BY id DESC LIMIT sqlc.arg(most)::integer;
+ORDER BY id DESC OFFSET sqlc.arg(skip)::bigint LIMIT sqlc.arg(most)::integer;
+
+-- name: GetRun :one
+-- What became of one tick.
+SELECT * FROM queue.schedule_run
+WHERE schedule_id = sqlc.arg(schedule_id) AND id = sqlc.arg(run_id);
 
 -- name: OpenJob :one
 -- Whether a job has not ended yet.

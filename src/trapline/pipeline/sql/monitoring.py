@@ -1,0 +1,150 @@
+"""Typed functions of monitoring.sql, made by `make sql`: edit that file instead."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from trapline.db.connection import Connection
+from trapline.model import JobId, OrganisationId
+
+
+class CheckSummariesRow(Struct, frozen=True, gc=False):
+    job_id: JobId
+    same: int
+    changed: int
+    new: int
+    removed: int
+    error: int
+
+
+class CheckPagesRow(Struct, frozen=True, gc=False):
+    id: str
+    url: str
+    status: str
+    status_code: int | None
+    error: str | None
+    version_id: int | None
+    at: datetime
+
+
+class TextsBeforeRow(Struct, frozen=True, gc=False):
+    id: int
+    markdown: str
+    before: str
+
+
+_CHECK_SUMMARIES: Final = """
+-- name: CheckSummaries
+SELECT
+    s.job_id AS "job_id!",
+    count(*) FILTER (WHERE s.status = 'same') AS "same!",
+    count(*) FILTER (WHERE s.status = 'changed') AS "changed!",
+    count(*) FILTER (WHERE s.status = 'new') AS "new!",
+    count(*) FILTER (WHERE s.status = 'removed') AS "removed!",
+    count(*) FILTER (WHERE s.status = 'error') AS "error!"
+FROM (
+    SELECT
+        e.job_id,
+        CASE
+            WHEN (e.data ->> 'exit_code')::integer = ANY ($1::integer[]) THEN 'removed'
+            WHEN e.data ->> 'error' IS NOT NULL OR (e.data ->> 'exit_code')::integer >= 20 THEN 'error'
+            ELSE coalesce(e.data ->> 'change', 'same')
+        END AS status
+    FROM queue.event e
+    WHERE e.job_id = ANY ($2::uuid[]) AND e.type = 'page'
+        AND NOT (e.data ->> 'exit_code')::integer = ANY ($3::integer[])
+    UNION ALL
+    SELECT c.job_id, c.status
+    FROM store.change c
+    WHERE c.organisation_id = $4 AND c.detected_at >= $5
+        AND c.job_id = ANY ($2::uuid[]) AND c.source = 'sweep'
+) s
+GROUP BY s.job_id
+"""
+
+
+async def check_summaries(
+    conn: Connection,
+    *,
+    gone: Sequence[int],
+    job_ids: Sequence[JobId],
+    skipped: Sequence[int],
+    organisation_id: OrganisationId,
+    since: datetime,
+) -> list[CheckSummariesRow]:
+    """What the pages of jobs came to, counted: those that visits told of, and those that a whole crawl missed."""
+    return [
+        CheckSummariesRow(*row)
+        for row in await conn.fetch(
+            _CHECK_SUMMARIES, gone, job_ids, skipped, organisation_id, since
+        )
+    ]
+
+
+_CHECK_PAGES: Final = """
+-- name: CheckPages
+SELECT
+    p.id AS "id!", p.url AS "url!", p.status AS "status!", p.status_code AS "status_code?",
+    p.error AS "error?", p.version_id AS "version_id?", p.at AS "at!"
+FROM (
+    SELECT
+        0 AS part, e.number AS place, e.task_id::text AS id,
+        (t.payload ->> 'url')::text AS url,
+        CASE
+            WHEN (e.data ->> 'exit_code')::integer = ANY ($1::integer[]) THEN 'removed'
+            WHEN e.data ->> 'error' IS NOT NULL OR (e.data ->> 'exit_code')::integer >= 20 THEN 'error'
+            ELSE coalesce(e.data ->> 'change', 'same')
+        END AS status,
+        (e.data ->> 'status')::integer AS status_code,
+        (e.data ->> 'error')::text AS error,
+        (e.data ->> 'version_id')::bigint AS version_id,
+        e.created_at AS at
+    FROM queue.event e JOIN queue.task t ON t.id = e.task_id
+    WHERE e.job_id = $2 AND e.type = 'page'
+        AND NOT (e.data ->> 'exit_code')::integer = ANY ($3::integer[])
+    UNION ALL
+    SELECT 1, c.id, 'change-' || c.id, u.url::text, c.status, NULL, NULL, NULL, c.detected_at
+    FROM store.change c JOIN frontier.url_text u ON u.id = c.url_id
+    WHERE c.organisation_id = $4 AND c.detected_at >= $5
+        AND c.job_id = $2 AND c.source = 'sweep'
+) p
+WHERE $6::text IS NULL OR p.status = $6
+ORDER BY p.part, p.place
+OFFSET $7::bigint LIMIT $8::integer
+"""
+
+
+async def check_pages(
+    conn: Connection,
+    *,
+    gone: Sequence[int],
+    job_id: JobId,
+    skipped: Sequence[int],
+    organisation_id: OrganisationId,
+    since: datetime,
+    status: str | None,
+    skip: int,
+    most: int,
+) -> list[CheckPagesRow]:
+    """The pages of a job with what became of each, in the order in which they were found."""
+    return [
+        CheckPagesRow(*row)
+        for row in await conn.fetch(
+            _CHECK_PAGES, gone, job_id, skipped, organisation_id, since, status, skip, most
+        )
+    ]
+
+
+_TEXTS_BEFORE: Final = """
+-- name: TextsBefore
+SELECT v.id, v.markdown::text AS "markdown!", b.markdown::text AS "before!"
+FROM store.version v JOIN store.version b ON b.page_id = v.page_id AND b.number = v.number - 1
+WHERE v.id = ANY ($1::bigint[])
+"""
+
+
+async def texts_before(conn: Connection, *, version_ids: Sequence[int]) -> list[TextsBeforeRow]:
+    """The text of versions and of those before them, for their difference."""
+    return [TextsBeforeRow(*row) for row in await conn.fetch(_TEXTS_BEFORE, version_ids)]
