@@ -84,6 +84,7 @@ async def test_robots_that_forbid_all(scrape: Scrape, site: Site) -> None:
         "http://user:secret@example.com/",
         "https://example.com/" + "a" * 65_536,
         "http://exa mple.com/",
+        "http://example.com/\x00a",
         "http://",
     ],
 )
@@ -92,11 +93,10 @@ def test_what_is_no_url(url: str) -> None:
         PageOptions.parse(url=url)
 
 
-def test_odd_urls_that_are_urls() -> None:
+def test_a_name_in_any_script_is_a_url() -> None:
     assert PageOptions.parse(url="http://bücher.example/ä").url == (
         "http://xn--bcher-kva.example/%C3%A4"
     )
-    assert "\x00" not in PageOptions.parse(url="http://example.com/\x00a").url
 
 
 async def test_the_reason_is_shown_with_the_job(trapline: Trapline, site: Site) -> None:

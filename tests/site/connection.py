@@ -100,7 +100,7 @@ class Connection(asyncio.Protocol):
         close = not request.keeps_alive
         data = response.encode(head_only=request.method == "HEAD", close=close)
         self._transport.write(data)
-        entry.status, entry.sent, entry.finished = response.status, len(data), entry.started
+        entry.status, entry.sent, entry.finished = response.status, len(data), monotonic()
         if close:
             self._transport.close()
 

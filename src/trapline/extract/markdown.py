@@ -19,6 +19,14 @@ _PIXEL: Final = frozenset({"0", "1", "2", "0px", "1px", "2px"})
 _INVISIBLE: Final = "\u200b\u2060\ufeff\u00ad"
 _LINE_MARK: Final = re.compile(r"#{1,6} |[-*+] |\d+[.)] |> ")
 _MAX_ALT: Final = 500
+# The renderer writes tags where emphasis ends in punctuation, as if a letter always followed.
+# Code comes first in the alternatives, so that tags in it are left alone.
+_EMPHASIS: Final = re.compile(
+    r"^ *(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^ *(?P=fence)"
+    r"|(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)"
+    r"|(?<![*\w])<(?P<tag>strong|em)>(?P<words>[^\s<>*][^<>*\n]*(?<!\s))</(?P=tag)>(?=[\s.,;:!?)\]]|$)",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 def render(body: turbohtml.Element, absolute: Absolute, *, drop_data_images: bool = True) -> str:
@@ -42,7 +50,16 @@ def render(body: turbohtml.Element, absolute: Absolute, *, drop_data_images: boo
     return _tidy(body.to_markdown(options))
 
 
+def _emphasised(match: re.Match[str]) -> str:
+    if match["words"] is None:
+        return match[0]
+    mark = "**" if match["tag"] == "strong" else "*"
+    return f"{mark}{match['words']}{mark}"
+
+
 def _tidy(text: str) -> str:
+    if "</strong>" in text or "</em>" in text:
+        text = _EMPHASIS.sub(_emphasised, text)
     if not text.isascii():
         for char in _INVISIBLE:
             if char in text:

@@ -87,6 +87,12 @@ def join_url(parts: UrlParts) -> str:
     return f"{parts.scheme}://{parts.host}{parts.path}"
 
 
+def origin_of(url: str) -> str:
+    """Scheme and host of a canonical URL."""
+    parts = split_url(url)
+    return f"{parts.scheme}://{parts.host}"
+
+
 def host_name(host: str) -> str:
     """A host without its port."""
     if host.startswith("["):

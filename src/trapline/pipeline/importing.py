@@ -17,12 +17,12 @@ from trapline.fetch.decode import codings
 from trapline.fetch.sniff import media_type, sniff
 from trapline.frontier import canonical, urls
 from trapline.frontier.sql import candidates
+from trapline.frontier.url import origin_of
 from trapline.frontier.urls import Place
 from trapline.model import Document, ExtractOptions, Fetched, OrganisationId, SiteId, UrlId
 from trapline.pipeline import documents
 from trapline.pipeline.keeping import content_of
 from trapline.pipeline.sql import warc as queries
-from trapline.pipeline.steps import origin_of
 from trapline.store import blobs as packing
 from trapline.store import pages, sites
 from trapline.store.blobs import Blobs, Packed

@@ -18,7 +18,7 @@ from trapline.model import AgentId, Document, UrlId
 from trapline.pipeline import noting, wishes
 from trapline.pipeline.language import Answers
 from trapline.pipeline.options import PageOptions
-from trapline.pipeline.steps import PageVisit, Told
+from trapline.pipeline.visits import PageVisit, Told
 from trapline.queue import logbook
 from trapline.queue.agents import Agent
 from trapline.queue.finishing import Attempt, NewEvent, written

@@ -23,7 +23,7 @@ from trapline.frontier.sitemaps import (
     SitemapReader,
     likely_sitemaps,
 )
-from trapline.frontier.url import host_name, split_url, url_hash
+from trapline.frontier.url import host_name, origin_of, split_url, url_hash
 from trapline.model import ExtractOptions, Fetched, Format, JobId
 from trapline.pipeline import documents
 from trapline.pipeline.asking import Asker, until
@@ -32,7 +32,7 @@ from trapline.pipeline.kinds import MAP, MapTask
 from trapline.pipeline.options import DEFAULT_TIMEOUT, MapOptions
 from trapline.pipeline.scraping import Scraper
 from trapline.pipeline.sql import known
-from trapline.pipeline.steps import Steps, origin_of
+from trapline.pipeline.steps import Steps
 from trapline.pipeline.submit import host_gate
 from trapline.queue import jobs
 from trapline.queue.direct import Direct, ended_by

@@ -21,7 +21,7 @@ from trapline.errors import (
 )
 from trapline.extract.attributes import AttributeValues
 from trapline.extract.diff import Diff, diff
-from trapline.frontier.url import url_hash
+from trapline.frontier.url import origin_of, url_hash
 from trapline.model import Document, Fetched, JobId, PageId
 from trapline.pipeline import documents
 from trapline.pipeline.asking import Asker, until
@@ -30,8 +30,9 @@ from trapline.pipeline.kinds import PAGE, SCRAPE, PageTask
 from trapline.pipeline.options import DEFAULT_TIMEOUT, PageOptions, ScrapeOptions
 from trapline.pipeline.sql import known
 from trapline.pipeline.sql.known import StoredVersion
-from trapline.pipeline.steps import PageVisit, Steps, origin_of
+from trapline.pipeline.steps import Steps
 from trapline.pipeline.submit import host_gate
+from trapline.pipeline.visits import PageVisit
 from trapline.queue import jobs
 from trapline.queue.direct import Direct, Held, ended_by
 from trapline.queue.finishing import Attempt

@@ -8,30 +8,21 @@ import asyncio
 import functools
 import hashlib
 import time
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from msgspec import structs
-
 from trapline.db.pool import Database
-from trapline.errors import OUTCOMES, Category, ExitCode, TraplineError, VisitFailed
+from trapline.errors import OUTCOMES, Category, ExitCode, VisitFailed
 from trapline.fetch import Fetcher
-from trapline.frontier import canonical
-from trapline.frontier.judge import Judgement
 from trapline.frontier.politeness import HostPace, PaceRules, gate_of, pace_after
-from trapline.frontier.priority import SEED_PRIORITY, link_priority, sitemap_priority
 from trapline.frontier.recrawl import is_due
 from trapline.frontier.scope import Verdict as Scoped
 from trapline.frontier.sitemaps import (
-    MAX_INDEX_DEPTH,
-    EntryKind,
-    SitemapEntry,
     SitemapReader,
-    likely_sitemaps,
 )
-from trapline.frontier.url import split_url
+from trapline.frontier.url import origin_of, split_url
 from trapline.model import (
     APPROVED,
     Approve,
@@ -41,96 +32,32 @@ from trapline.model import (
     FetchLimits,
     FetchRequest,
     Link,
-    RedirectSource,
-    RedirectTrace,
     SiteId,
     Verdict,
 )
-from trapline.pipeline import documents, noting, wishes
+from trapline.pipeline import documents, noting, spreading, wishes
 from trapline.pipeline.comparing import compared
 from trapline.pipeline.crawls import Crawl, Crawls, Spread
-from trapline.pipeline.kinds import PAGE, SITEMAP, Kickoff, PageTask, SitemapTask
+from trapline.pipeline.kinds import Kickoff, PageTask, SitemapTask
 from trapline.pipeline.known import KnownPages
-from trapline.pipeline.language import Answers, LanguageModel
+from trapline.pipeline.language import LanguageModel
 from trapline.pipeline.robots import OriginRobots, RobotsFiles, refusal
 from trapline.pipeline.sql import known
 from trapline.pipeline.sql.known import KnownPagesRow
 from trapline.pipeline.submit import DEFAULT_IN_FLIGHT, host_gate
+from trapline.pipeline.visits import PageVisit, Told, detail, joined
 from trapline.queue import gates, tasks
 from trapline.queue.finishing import Finished
 from trapline.queue.gates import GateChange
 from trapline.queue.leaving import Leaving
-from trapline.queue.logbook import Note
-from trapline.queue.tasks import NewTask, Source, Task, Unique
+from trapline.queue.tasks import NewTask, Task, Unique
 from trapline.settings import Settings
 from trapline.store.identity import content_hash
-from trapline.store.pages import Comparison, Recorded
 
 _MOST_HOSTS: Final = 10_000
 _LARGE_DIFF: Final = 200_000
 _FEW_PLACES: Final = 8
 _MOST_REFRESHES: Final = 3
-
-
-@dataclass(slots=True)
-class Told:
-    """The result of a task that is no page, and what is to be said of it in the job's log."""
-
-    result: dict[str, object]
-    notes: list[Note] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class PageVisit:
-    """What a visit of a page came to, on its way to be stored."""
-
-    task: PageTask
-    crawl: Crawl
-    site_id: SiteId
-    fetched: Fetched
-    started_at: datetime
-    took_ms: int
-    before: KnownPagesRow | None = None
-    document: Document | None = None
-    """As it is stored, whatever the caller wants."""
-    digest: bytes | None = None
-    comparison: Comparison | None = None
-    discovered: list[str] = field(default_factory=list)
-    answers: Answers | None = None
-    """What a language model said of it, where the job wishes that."""
-    notes: list[Note] = field(default_factory=list)
-    # Set once it is stored.
-    visit_id: int | None = None
-    recorded: Recorded | None = None
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether what was read becomes a version."""
-        options = self.crawl.options
-        hidden = not options.store_noindex and "noindex" in self.robots
-        return options.scrape.store and not hidden
-
-    @property
-    def robots(self) -> frozenset[str]:
-        return wishes.robots_of(self.fetched, self.document, self.crawl.robots_agent)
-
-    @property
-    def redirects(self) -> tuple[RedirectTrace, ...]:
-        """The redirects on the way, and where the page itself says that it is."""
-        fetched = self.fetched
-        if fetched.exit_code is not ExitCode.CONTENT:
-            return fetched.redirects
-        last = len(fetched.requests) - 1
-        found = list(fetched.redirects)
-        refresh = wishes.refresh_of(fetched, self.document)
-        if refresh is not None:
-            source, permanent = RedirectSource.META_REFRESH, refresh.seconds == 0
-            found.append(RedirectTrace(fetched.url, refresh.url, source, permanent, last))
-        claimed = wishes.canonical_of(fetched, self.document)
-        if claimed is not None:
-            source = RedirectSource.CANONICAL
-            found.append(RedirectTrace(fetched.url, claimed, source, permanent=True, request=last))
-        return tuple(found)
 
 
 @dataclass(slots=True)
@@ -158,14 +85,14 @@ class Steps:
         """Read robots.txt, then queue the start page and the sitemaps."""
         payload: Kickoff = task.payload
         crawl = await self.crawls.of(task.job_id)
-        options = _spread_of(crawl).options
+        options = spreading.spread_of(crawl).options
         origin = origin_of(payload.url)
         sitemaps: list[NewTask] = []
         found = None if options.ignore_robots else await self.robots_of(crawl, origin)
         if options.sitemap != "skip":
             named = found.robots.sitemaps if found is not None else []
-            sitemaps = list(_sitemap_tasks(crawl, payload.url, named))
-        pages = [] if options.sitemap == "only" else [_seed(crawl, payload.url)]
+            sitemaps = list(spreading.sitemap_tasks(crawl, payload.url, named))
+        pages = [] if options.sitemap == "only" else [spreading.seed(crawl, payload.url)]
         told = Told({"sitemaps": len(sitemaps)}, noting.beginning(payload.url, found, crawl))
         return Finished(told, children=[*pages, *sitemaps])
 
@@ -177,10 +104,10 @@ class Steps:
             self.request(crawl, payload.url, self.approve(crawl, task, scoped=False), task)
         )
         if fetched.exit_code is not ExitCode.CONTENT:
-            return _without_sitemap(payload, fetched)
+            return spreading.without_sitemap(payload, fetched)
         reader = SitemapReader()
         entries = [*reader.feed(fetched.body), *reader.close()]
-        children = list(_from_sitemap(crawl, payload, entries, datetime.now(UTC)))
+        children = list(spreading.from_sitemap(crawl, payload, entries, datetime.now(UTC)))
         result = {"url": payload.url, "entries": len(entries), "problems": reader.problems[:20]}
         note = noting.sitemap(payload.url, len(entries), len(children), reader.problems)
         return Finished(Told(result, [note]), children=children)
@@ -231,14 +158,12 @@ class Steps:
                 await self._refreshed(crawl, task, visit)
                 if visit.document is not None:
                     await self._compare(crawl, visit, visit.document)
-                children = self._spread(crawl, task, visit, _links_of(visit))
+                children = spreading.follow(crawl, task, visit, visit.links)
         elif fetched.exit_code is ExitCode.NOT_MODIFIED:
             links_before = await self._links_before(crawl, before)
-            children = self._spread(crawl, task, visit, links_before)
+            children = spreading.follow(crawl, task, visit, links_before)
         elif OUTCOMES[fetched.exit_code].category is not Category.CONTENTFUL:
-            error = VisitFailed(
-                fetched.exit_code, _detail(fetched), retry_after=fetched.retry_after
-            )
+            error = VisitFailed(fetched.exit_code, detail(fetched), retry_after=fetched.retry_after)
         if left is not None:
             await left
         return Finished(
@@ -252,7 +177,7 @@ class Steps:
         url = task.payload.url
         seen = Fetched(exit_code=ExitCode.NOT_MODIFIED, message="", url=url)
         visit = PageVisit(task.payload, crawl, site_id, seen, datetime.now(UTC), 0, before)
-        children = self._spread(crawl, task, visit, await self._links_before(crawl, before))
+        children = spreading.follow(crawl, task, visit, await self._links_before(crawl, before))
         return Finished(Told({"url": url, "due_at": before.due_at}), children=children)
 
     # Decide
@@ -373,7 +298,7 @@ class Steps:
             if there.exit_code is not ExitCode.CONTENT:
                 return
             document = await _document(crawl, there)
-            visit.fetched = _joined(visit.fetched, there, visit.redirects)
+            visit.fetched = joined(visit.fetched, there, visit.redirects)
             visit.document = document
 
     # Spread
@@ -385,33 +310,6 @@ class Steps:
         async with self.database.system_tx() as conn:
             urls = await known.links_of(conn, version_id=before.version_id)
         return [Link(url) for url in urls or ()]
-
-    def _spread(
-        self, crawl: Crawl, task: Task, visit: PageVisit, links: Sequence[Link]
-    ) -> list[NewTask]:
-        if crawl.spread is None:
-            return []
-        depth, now = visit.task.depth + 1, datetime.now(UTC)
-        page, scope, judge = visit.fetched.url, crawl.spread.scope, crawl.spread.judge
-        if task.attempt > 1 or task.stalls:
-            judge.forget((link.url for link in links), page)
-        children = []
-        for link in links:
-            nofollow = "nofollow" in link.rel
-            shown = scope.link_verdict(nofollow=nofollow, hidden=link.hidden)
-            if shown is not Scoped.IN_SCOPE:
-                continue
-            judged = judge.judge(link.url, page, depth, now)
-            if judged is None:
-                continue
-            if judged.refusal is not None:
-                visit.notes += noting.refused(judged, page)
-                continue
-            visit.discovered.append(judged.url)
-            child = PageTask(url=judged.url, depth=depth, found_on=page)
-            priority = link_priority(depth, link.region)
-            children.append(_page_task(crawl, child, judged.key, priority, Source.FOUND))
-        return children
 
     # Politeness
 
@@ -458,12 +356,6 @@ def _asked_pause(crawl: Crawl, url: str, fetched: Fetched) -> datetime | None:
     return last.sent_at + answered + timedelta(seconds=delay)
 
 
-def _spread_of(crawl: Crawl) -> Spread:
-    if crawl.spread is None:
-        raise TraplineError("Only a crawl is kicked off and reads sitemaps.")
-    return crawl.spread
-
-
 def _is_due(crawl: Crawl, before: KnownPagesRow, page: PageTask) -> bool:
     """Whether a crawl that looks only at what is due visits a page; any other visits them all."""
     return is_due(
@@ -481,116 +373,9 @@ def _may_confirm(crawl: Crawl) -> bool:
     return not options.force and (crawl.spread is not None or options.scrape.as_stored)
 
 
-def _seed(crawl: Crawl, url: str) -> NewTask:
-    return _page_task(crawl, PageTask(url=url), crawl.key(url), SEED_PRIORITY, Source.SUBMITTED)
-
-
-def _page_task(crawl: Crawl, page: PageTask, key: str, priority: int, source: Source) -> NewTask:
-    return NewTask(
-        PAGE,
-        page,
-        gate=host_gate(crawl.options, page.url),
-        priority=priority,
-        unique=Unique(key),
-        source=source,
-    )
-
-
-def _sitemap_tasks(crawl: Crawl, url: str, named: Sequence[str]) -> Iterator[NewTask]:
-    """Name the sitemaps of robots.txt; where it has none, the usual places."""
-    listed = [canonical(sitemap, url) for sitemap in named] or likely_sitemaps(url)
-    for sitemap in dict.fromkeys(listed):
-        payload = SitemapTask(url=sitemap, guessed=not named)
-        yield NewTask(
-            SITEMAP,
-            payload,
-            gate=host_gate(crawl.options, sitemap),
-            unique=Unique(f"sitemap {sitemap}"),
-            counted=False,
-        )
-
-
-def _from_sitemap(
-    crawl: Crawl, sitemap: SitemapTask, entries: Sequence[SitemapEntry], now: datetime
-) -> Iterator[NewTask]:
-    for entry in entries:
-        if entry.kind is EntryKind.SITEMAP:
-            if sitemap.level < MAX_INDEX_DEPTH:
-                yield _nested(crawl, sitemap, entry)
-            continue
-        judged = _judged(crawl, entry.url, sitemap.url, now)
-        if judged is not None:
-            page = PageTask(judged.url, 1, sitemap.url, entry.modified, entry.changes)
-            priority = sitemap_priority(entry.priority)
-            yield _page_task(crawl, page, judged.key, priority, Source.SITEMAP)
-
-
-def _without_sitemap(sitemap: SitemapTask, fetched: Fetched) -> Finished:
-    """End the task of a sitemap that cannot be had: one that was guessed need not be there."""
-    gone = OUTCOMES[fetched.exit_code].category is Category.GONE
-    result: dict[str, object] = {"url": sitemap.url, "problem": fetched.message}
-    if sitemap.guessed:
-        return Finished(Told(result))
-    told = Told(result, [noting.no_sitemap(sitemap.url, fetched)])
-    if gone:
-        return Finished(told)
-    error = VisitFailed(fetched.exit_code, _detail(fetched), retry_after=fetched.retry_after)
-    return Finished(told, error=error)
-
-
-def _judged(crawl: Crawl, url: str, base: str, now: datetime) -> Judgement | None:
-    judged = _spread_of(crawl).judge.judge(url, base, 1, now)
-    return None if judged is None or judged.refusal is not None else judged
-
-
-def _nested(crawl: Crawl, sitemap: SitemapTask, entry: SitemapEntry) -> NewTask:
-    url = canonical(entry.url, sitemap.url)
-    return NewTask(
-        SITEMAP,
-        SitemapTask(url=url, level=sitemap.level + 1),
-        gate=host_gate(crawl.options, url),
-        unique=Unique(f"sitemap {url}"),
-        counted=False,
-    )
-
-
 async def _document(crawl: Crawl, fetched: Fetched) -> Document | None:
     """Read a page as it is stored, whatever the caller wants of it."""
     options = crawl.options.scrape
     if not options.read_files and not documents.is_html(fetched):
         return None
     return await documents.read(fetched, crawl.options.stored_extraction)
-
-
-def _joined(first: Fetched, then: Fetched, redirects: Sequence[RedirectTrace]) -> Fetched:
-    """Return the second of two fetches with the way of both."""
-    before = len(first.requests)
-    moved = [
-        replace(r, request=None if r.request is None else r.request + before)
-        for r in then.redirects
-    ]
-    return structs.replace(
-        then, requests=first.requests + then.requests, redirects=(*redirects, *moved)
-    )
-
-
-def _links_of(visit: PageVisit) -> Sequence[Link]:
-    """The links to follow: also where the page sends its visitor, unless it says nofollow."""
-    if visit.document is None:
-        return ()
-    links = visit.document.links
-    if "nofollow" in visit.robots:
-        links = tuple(structs.replace(link, rel=(*link.rel, "nofollow")) for link in links)
-    refresh = wishes.refresh_of(visit.fetched, visit.document)
-    return links if refresh is None else (*links, Link(refresh.url))
-
-
-def _detail(fetched: Fetched) -> str | None:
-    """What the exit code's own sentence does not say."""
-    sentence = OUTCOMES[fetched.exit_code].sentence
-    return None if fetched.message == sentence else fetched.message
-
-
-def origin_of(url: str) -> str:
-    parts = split_url(url)
-    return f"{parts.scheme}://{parts.host}"

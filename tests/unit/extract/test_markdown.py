@@ -17,6 +17,15 @@ CONSTRUCTS = {
     "heading": ("<h1>One</h1><h3>Three</h3>", "# One\n\n### Three\n"),
     "heading without its anchor": ('<h2>T <a href="#t">¶</a></h2>', "## T\n"),
     "emphasis": ("<p><b>bold</b> <i>thin</i> <code>a_b</code></p>", "**bold** *thin* `a_b`\n"),
+    "emphasis that ends in punctuation": (
+        "<p><b>Note:</b> words, <em>so.</em></p>",
+        "**Note:** words, *so.*\n",
+    ),
+    "emphasis that markdown cannot say": ("<p>a<b>(b)</b>c</p>", "a<strong>(b)</strong>c\n"),
+    "tags in code": (
+        "<p><code>&lt;em&gt;a.&lt;/em&gt;</code> <b>x:</b></p>",
+        "`<em>a.</em>` **x:**\n",
+    ),
     "link": ('<p><a href="../x?a=1#f">t</a></p>', "[t](https://example.com/x?a=1#f)\n"),
     "link within": ('<p><a href="#f">t</a></p>', "[t](https://example.com/dir/page.html#f)\n"),
     "link with spaces": (

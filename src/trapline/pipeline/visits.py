@@ -1,0 +1,107 @@
+"""What a visit of a page came to, on its way to be stored."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from msgspec import structs
+
+from trapline.errors import OUTCOMES, ExitCode
+from trapline.model import Document, Fetched, Link, RedirectSource, RedirectTrace, SiteId
+from trapline.pipeline import wishes
+from trapline.pipeline.crawls import Crawl
+from trapline.pipeline.kinds import PageTask
+from trapline.pipeline.language import Answers
+from trapline.pipeline.sql.known import KnownPagesRow
+from trapline.queue.logbook import Note
+from trapline.store.pages import Comparison, Recorded
+
+
+@dataclass(slots=True)
+class Told:
+    """The result of a task that is no page, and what is to be said of it in the job's log."""
+
+    result: dict[str, object]
+    notes: list[Note] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class PageVisit:
+    """What a visit of a page came to, on its way to be stored."""
+
+    task: PageTask
+    crawl: Crawl
+    site_id: SiteId
+    fetched: Fetched
+    started_at: datetime
+    took_ms: int
+    before: KnownPagesRow | None = None
+    document: Document | None = None
+    """As it is stored, whatever the caller wants."""
+    digest: bytes | None = None
+    comparison: Comparison | None = None
+    discovered: list[str] = field(default_factory=list)
+    answers: Answers | None = None
+    """What a language model said of it, where the job wishes that."""
+    notes: list[Note] = field(default_factory=list)
+    # Set once it is stored.
+    visit_id: int | None = None
+    recorded: Recorded | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what was read becomes a version."""
+        options = self.crawl.options
+        hidden = not options.store_noindex and "noindex" in self.robots
+        return options.scrape.store and not hidden
+
+    @property
+    def robots(self) -> frozenset[str]:
+        return wishes.robots_of(self.fetched, self.document, self.crawl.robots_agent)
+
+    @property
+    def redirects(self) -> tuple[RedirectTrace, ...]:
+        """The redirects on the way, and where the page itself says that it is."""
+        fetched = self.fetched
+        if fetched.exit_code is not ExitCode.CONTENT:
+            return fetched.redirects
+        last = len(fetched.requests) - 1
+        found = list(fetched.redirects)
+        refresh = wishes.refresh_of(fetched, self.document)
+        if refresh is not None:
+            source, permanent = RedirectSource.META_REFRESH, refresh.seconds == 0
+            found.append(RedirectTrace(fetched.url, refresh.url, source, permanent, last))
+        claimed = wishes.canonical_of(fetched, self.document)
+        if claimed is not None:
+            source = RedirectSource.CANONICAL
+            found.append(RedirectTrace(fetched.url, claimed, source, permanent=True, request=last))
+        return tuple(found)
+
+    @property
+    def links(self) -> Sequence[Link]:
+        """The links to follow: also where the page sends its visitor, unless it says nofollow."""
+        if self.document is None:
+            return ()
+        links = self.document.links
+        if "nofollow" in self.robots:
+            links = tuple(structs.replace(link, rel=(*link.rel, "nofollow")) for link in links)
+        refresh = wishes.refresh_of(self.fetched, self.document)
+        return links if refresh is None else (*links, Link(refresh.url))
+
+
+def joined(first: Fetched, then: Fetched, redirects: Sequence[RedirectTrace]) -> Fetched:
+    """Return the second of two fetches with the way of both."""
+    before = len(first.requests)
+    moved = [
+        replace(r, request=None if r.request is None else r.request + before)
+        for r in then.redirects
+    ]
+    return structs.replace(
+        then, requests=first.requests + then.requests, redirects=(*redirects, *moved)
+    )
+
+
+def detail(fetched: Fetched) -> str | None:
+    """What the exit code's own sentence does not say."""
+    sentence = OUTCOMES[fetched.exit_code].sentence
+    return None if fetched.message == sentence else fetched.message
