@@ -18,11 +18,11 @@ from trapline.db.pool import Database
 from trapline.model import JobId, OrganisationId
 from trapline.queue import listing, tasks
 from trapline.queue.listing import Wanted
-from trapline.queue.maintenance import folding
 from trapline.queue.sql import tally
 from trapline.settings import Settings
 
 JOBS, TASKS_A_JOB, ROUNDS = 1_000_000, 5, 40
+_PATIENCE = 600.0
 FILL_JOBS = """
 INSERT INTO queue.job (id, organisation_id, kind, status, created_at, finished_at)
 SELECT gen_random_uuid(), $1, CASE WHEN n % 3 = 0 THEN 'crawl' ELSE 'scrape' END,
@@ -34,6 +34,12 @@ FILL_TASKS = """
 INSERT INTO queue.task (organisation_id, job_id, lane_id, gate_id, kind, payload, max_attempts)
 SELECT $1, j.id, 1, 1, 'page', '{}', 3
 FROM queue.job j CROSS JOIN generate_series(1, $2::integer)
+"""
+# What the triggers would have added, a row for each job, and maintenance would have folded.
+FILL_TALLY = """
+INSERT INTO queue.job_tally (organisation_id, hour, kind, status, jobs, folded)
+SELECT organisation_id, date_trunc('hour', created_at, 'UTC'), kind, status, count(*), true
+FROM queue.job GROUP BY 1, 2, 3, 4
 """
 DEEP = 100_000
 PEER = {
@@ -62,12 +68,14 @@ async def median(conn: Connection, ask: Ask, rounds: int) -> float:
 
 async def fill(database: Database, organisation_id: OrganisationId, count: int) -> None:
     async with pool.owner(database.dsn, database.settings) as conn:
-        await conn.execute(FILL_JOBS, organisation_id, count)
-        await conn.execute(FILL_TASKS, organisation_id, TASKS_A_JOB)
-    while await folding.fold_tally(database):
-        pass
-    async with pool.owner(database.dsn, database.settings) as conn:
-        await conn.execute("VACUUM ANALYZE")
+        await conn.execute("SET statement_timeout = 0")
+        await conn.execute("SET session_replication_role = replica")
+        await conn.execute(FILL_JOBS, organisation_id, count, timeout=_PATIENCE)
+        await conn.execute(FILL_TALLY, timeout=_PATIENCE)
+        await conn.execute(FILL_TASKS, organisation_id, TASKS_A_JOB, timeout=_PATIENCE)
+        await conn.execute("SET session_replication_role = origin")
+        for table in ("queue.job", "queue.task", "queue.job_tally"):
+            await conn.execute(f"VACUUM ANALYZE {table}", timeout=_PATIENCE)
 
 
 async def measure(count: int) -> list[dict[str, object]]:

@@ -162,7 +162,8 @@ class Settings(BaseSettings):
 
     changedetection_secret: SecretStr | None = Field(
         default=None,
-        description="Secret of the reports that changedetection.io sends; without it none is taken.",
+        description="What the secrets for changedetection.io's reports are made from, one for each"
+        " organisation (GET /api/webhooks/changedetection); without it no report is taken.",
     )
 
     rate_limit: int | None = Field(

@@ -101,6 +101,9 @@ async def test_pages_of_nothing_but_frame_are_no_duplicates(shelf: Shelf) -> Non
     await shelf.see(*((f"/thin/{n}", short, f"Thin {n}") for n in range(20)))
     await shelf.see(*((f"/wall/{n}", FRAME, f"Article {n}") for n in range(20)))
     await shelf.see(*((f"/tag/{n}", f"{FRAME} {n}", f"Tag {n}") for n in range(20)))
+    # A wall of terms may be longer than any article; only the titles tell the pages apart.
+    await shelf.see(*((f"/terms/{n}", prose(98), f"Offer {n} | Shelf") for n in range(20)))
+    await shelf.see(*((f"/late/{n}", retold(prose(98), n % 3), f"Late {n}") for n in range(20)))
     await shelf.see(("/empty/1", "", None), ("/empty/2", "", None))
     assert await shelf.groups() == []
     # The same short text under the same title is the same page.

@@ -21,9 +21,11 @@ from trapline.db.pool import Database
 from trapline.errors import ExitCode, VisitFailed
 from trapline.model import OrganisationId
 from trapline.pipeline import pagefiles
+from trapline.pipeline.kinds import MAP, MapTask
 from trapline.queue.audit import audit
+from trapline.queue.kinds import Kind, Kinds
 from trapline.queue.maintenance import expiry, folding
-from trapline.queue.tasks import Task
+from trapline.queue.tasks import NewTask, Task
 from trapline.settings import Settings
 
 CRAWL = {"kind": "crawl", "url": "http://docs.example/"}
@@ -178,6 +180,24 @@ async def test_a_job_that_is_not_there_is_not_found(api: aiohttp.ClientSession, 
 async def test_a_bad_question_is_refused(api: aiohttp.ClientSession, query: dict[str, str]) -> None:
     async with api.get("/api/jobs", params=query) as answer:
         assert answer.status == 400
+
+
+async def test_a_failed_map_is_not_left_waiting_for_a_worker(
+    api: aiohttp.ClientSession, database: Database, organisation_id: OrganisationId
+) -> None:
+    """No worker runs maps: their callers do, and wait for them."""
+
+    async def fail(_: Task) -> None:
+        raise VisitFailed(ExitCode.NOT_FOUND)
+
+    kinds = Kinds([Kind(MAP, MapTask, fail)])
+    task = NewTask(MAP, MapTask("https://docs.example/"))
+    job_id, _ = await submit(database, kinds, organisation_id, [task])
+    async with working(database, kinds):
+        await ended(database, job_id)
+    async with api.post(f"/api/jobs/{job_id}/retry") as answer:
+        assert answer.status == 409
+        assert "ask for it anew" in (await answer.json())["detail"]
 
 
 async def test_tasks_errors_and_retry(

@@ -54,10 +54,25 @@ async def test_lists_are_paged_filtered_and_counted(api: aiohttp.ClientSession) 
         if cursor is None:
             break
     assert names == [f"site {number}" for number in range(5)]
+    assert await _sorted(api, "newest") == names[::-1]
+    assert await _sorted(api, "name") == names
+    assert await _sorted(api, "updated") == ["site 1", "site 4", "site 3", "site 2", "site 0"]
+    assert (await call(api, "GET", "/api/sites?sort=taste"))[0] in (400, 422)
     _, paused = await call(api, "GET", "/api/sites?status=inactive")
     assert [site["name"] for site in paused["items"]] == ["site 1"]
     assert await call(api, "GET", "/api/sites/count?status=active") == (200, {"count": 4})
     assert (await call(api, "GET", "/api/sites?cursor=nonsense"))[0] == 400
+
+
+async def _sorted(api: aiohttp.ClientSession, sort: str) -> list[str]:
+    names: list[str] = []
+    cursor = ""
+    while cursor is not None:
+        query = {"limit": "2", "sort": sort} | ({"cursor": cursor} if cursor else {})
+        _, page = await call(api, "GET", "/api/sites", params=query)
+        names += [site["name"] for site in page["items"]]
+        cursor = page["next"]
+    return names
 
 
 async def test_a_deleted_site_leaves_its_name_behind(api: aiohttp.ClientSession) -> None:
@@ -265,3 +280,50 @@ async def test_nobody_sees_or_touches_the_sites_of_others(
         api, "POST", "/api/sites", {"name": "x", "base_url": URL}, headers=reader
     )
     assert status == 403
+
+
+async def schedules_of(api: aiohttp.ClientSession, site: Any) -> list[Any]:
+    _, page = await call(api, "GET", "/api/schedules", params={"site_id": site["id"]})
+    found: list[Any] = page["items"]
+    return found
+
+
+async def test_the_schedule_in_a_config_is_kept_true(api: aiohttp.ClientSession) -> None:
+    site = await new_site(api, "Nightly", config={"schedule": "30 2 * * *"})
+    path = f"/api/sites/{site['id']}"
+    (first,) = await schedules_of(api, site)
+    assert (first["cron"], first["timezone"], first["paused"]) == ("30 2 * * *", "UTC", False)
+    rule = {"every_seconds": 3600}
+    await call(api, "PATCH", path, {"config": {"schedule": rule}, "name": "Hourly"})
+    (hourly,) = await schedules_of(api, site)
+    assert (hourly["id"], hourly["cron"], hourly["every_seconds"]) == (first["id"], None, 3600)
+    await call(api, "POST", f"{path}/pause")
+    (paused,) = await schedules_of(api, site)
+    assert paused["paused"]
+    await call(api, "POST", f"{path}/resume")
+    await call(api, "PATCH", path, {"config": {"schedule": rule, "limit": 5}})
+    (resumed,) = await schedules_of(api, site)
+    # What is changed beside it does not begin an interval anew.
+    assert (resumed["paused"], resumed["starts_at"]) == (False, hourly["starts_at"])
+    await call(api, "PATCH", path, {"config": {}})
+    assert await schedules_of(api, site) == []
+    await call(api, "POST", f"{path}/rollback", {"number": 1})
+    assert [row["cron"] for row in await schedules_of(api, site)] == ["30 2 * * *"]
+    await call(api, "DELETE", path)
+    assert await schedules_of(api, site) == []
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "nonsense",
+        {},
+        {"cron": "* * * * *", "every_seconds": 60},
+        {"cron": "@daily", "timezone": "X"},
+    ],
+)
+async def test_a_schedule_that_never_ticks_is_refused(
+    api: aiohttp.ClientSession, schedule: Any
+) -> None:
+    body = {"name": "x", "base_url": URL, "config": {"schedule": schedule}}
+    assert (await call(api, "POST", "/api/sites", body))[0] == 400

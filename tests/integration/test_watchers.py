@@ -40,7 +40,13 @@ def report(url: str, **fields: Any) -> bytes:
     return json.dumps({"watch_id": "w-1", "watch_url": url} | fields).encode()
 
 
-def signed(body: bytes, secret: str = SECRET) -> dict[str, str]:
+async def signed(api: aiohttp.ClientSession, body: bytes) -> dict[str, str]:
+    """Sign as the caller's organisation does."""
+    async with api.get(PATH) as answer:
+        return signature(body, (await answer.json())["secret"])
+
+
+def signature(body: bytes, secret: str) -> dict[str, str]:
     digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     return {"X-Trapline-Signature": f"sha256={digest}", "Content-Type": "application/json"}
 
@@ -54,7 +60,7 @@ async def test_a_report_is_stored_looked_at_again_and_settled(
     watched: aiohttp.ClientSession, database: Database, settings: Settings, site: Site
 ) -> None:
     body = report(f"{site.url}about/", diff="one line", diff_url="https://watch.test/d/1", tag="x")
-    status, stored = await send(watched, body, signed(body))
+    status, stored = await send(watched, body, await signed(watched, body))
     assert status == 202, stored
     assert (stored["rescrape_status"], stored["repeated"]) == ("queued", False)
     async with app.working(database, settings), asyncio.timeout(60):
@@ -83,10 +89,11 @@ async def test_the_same_report_twice_is_one_event_and_one_look(
     watched: aiohttp.ClientSession, database: Database, site: Site
 ) -> None:
     body = report(site.url)
-    answers = await asyncio.gather(*(send(watched, body, signed(body)) for _ in range(8)))
+    headers = await signed(watched, body)
+    answers = await asyncio.gather(*(send(watched, body, headers) for _ in range(8)))
     # Whoever came in between is asked to send it again, and then finds it.
     assert {status for status, _ in answers} <= {202, 409}
-    again, stored = await send(watched, body, signed(body))
+    again, stored = await send(watched, body, await signed(watched, body))
     assert (again, stored["repeated"]) == (202, True)
     async with database.system_tx() as conn:
         assert await conn.fetchval("SELECT count(*) FROM store.change") == 1
@@ -102,8 +109,10 @@ async def test_what_is_not_signed_is_not_stored(
     body = report(site.url)
     for headers in (
         {},
-        signed(body, "another secret"),
-        signed(body + b" "),
+        # The server's own secret signs for nobody: each organisation has one that is made from it.
+        signature(body, SECRET),
+        signature(body, "another secret"),
+        await signed(watched, body + b" "),
         {"X-Trapline-Signature": "sha256=ü"},
     ):
         status, problem = await send(watched, body, headers)
@@ -114,7 +123,7 @@ async def test_what_is_not_signed_is_not_stored(
 
 async def test_without_a_secret_nothing_is_taken(api: aiohttp.ClientSession) -> None:
     body = report("https://example.com/")
-    assert (await send(api, body, signed(body)))[0] == 404
+    assert (await send(api, body, signature(body, SECRET)))[0] == 404
 
 
 @pytest.mark.parametrize(
@@ -132,13 +141,14 @@ async def test_without_a_secret_nothing_is_taken(api: aiohttp.ClientSession) -> 
     ],
 )
 async def test_what_is_no_report_is_refused(watched: aiohttp.ClientSession, body: bytes) -> None:
-    status, problem = await send(watched, body, signed(body))
+    status, problem = await send(watched, body, await signed(watched, body))
     assert status == 400, problem
 
 
 async def test_what_is_too_large_is_refused(watched: aiohttp.ClientSession) -> None:
     body = report("https://example.com/", diff="x" * 2**20)
-    async with watched.post(PATH, data=io.BytesIO(body), headers=signed(body)) as answer:
+    headers = await signed(watched, body)
+    async with watched.post(PATH, data=io.BytesIO(body), headers=headers) as answer:
         assert answer.status == 413
 
 
@@ -151,9 +161,26 @@ async def test_odd_fields_are_kept_and_hurt_nobody(
         deep={"\u0000": ["\u0000"]},
         detected_at="1999-01-01T00:00:00",
     )
-    status, stored = await send(watched, body, signed(body))
+    status, stored = await send(watched, body, await signed(watched, body))
     assert status == 202, stored
     async with database.system_tx() as conn:
         row = await conn.fetchrow("SELECT detected_at, now() AS now FROM store.change")
     # A clock that is decades wrong is not believed.
     assert (row["now"] - row["detected_at"]).total_seconds() < 60
+
+
+async def test_one_organisations_secret_signs_for_no_other(
+    watched: aiohttp.ClientSession, database: Database, site: Site
+) -> None:
+    async with database.system_tx() as conn:
+        await conn.execute("INSERT INTO tenancy.organisation (name) VALUES ('neighbour')")
+    body = report(site.url)
+    headers = await signed(watched, body)
+    for other in ("neighbour", "nobody at all"):
+        async with watched.post(
+            PATH, data=body, headers=headers, params={"organisation": other}
+        ) as answer:
+            # Whether there is such an organisation is not said, either.
+            assert answer.status == 401
+    async with database.system_tx() as conn:
+        assert await conn.fetchval("SELECT count(*) FROM store.change") == 0

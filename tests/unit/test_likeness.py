@@ -72,7 +72,10 @@ def test_short_texts_are_like_nothing_and_middling_ones_need_one_title() -> None
     assert likeness.may_be_alike(60, "Same  title", "same TITLE")
     assert not likeness.may_be_alike(60, "One", "Another")
     assert not likeness.may_be_alike(60, "One", None)
-    assert likeness.may_be_alike(400, "One", "Another")
+    assert likeness.may_be_alike(400, "One", "One, to print")
+    assert likeness.may_be_alike(400, "One", None)
+    assert not likeness.may_be_alike(400, "One", "Another")
+    assert not likeness.may_be_alike(400, "Article 1 | Site", "Article 2 | Site")
 
 
 def test_scripts_without_spaces_are_compared_too() -> None:

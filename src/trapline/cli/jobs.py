@@ -16,11 +16,11 @@ from trapline.errors import InvalidInput
 from trapline.model import JobId
 from trapline.pipeline import report as reports
 from trapline.pipeline import templates
+from trapline.pipeline.kinds import stored_kinds
 from trapline.pipeline.options import DEFAULT_LIMIT
 from trapline.pipeline.report import Report
 from trapline.pipeline.templates import Order
 from trapline.queue import jobs, listing, why
-from trapline.queue.kinds import Kinds
 from trapline.queue.listing import Wanted
 from trapline.queue.logbook import Level, Line, Reader
 from trapline.queue.sql import jobs as queries
@@ -285,7 +285,7 @@ async def retry(database: Database, job: str) -> None:
     Example: trapline jobs retry 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10
     """
     async with database.system_tx() as conn:
-        again = await jobs.retry(conn, Kinds.stored(), job_id_of(job), now=datetime.now(UTC))
+        again = await jobs.retry(conn, stored_kinds(), job_id_of(job), now=datetime.now(UTC))
     click.echo(str(again))
 
 

@@ -101,7 +101,7 @@ async def add(
     config = site_config.checked_config(config_of(fields, file), base_url)
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
-        row = await sites.create(
+        row = await pipeline.create(
             conn, organisation.id, name, base_url, config=config, created_by=_BY
         )
     terminal.show_one(row, as_json=as_json)
@@ -191,7 +191,7 @@ async def update(
             kept = {key: value for key, value in merged.items() if value is not None}
             config = site_config.checked_config(kept, base_url or row.base_url)
         change = sites.Change(name, base_url, None, config, note)
-        row = await sites.update(conn, row, change, by=_BY)
+        row = await pipeline.update(conn, row, change, by=_BY)
     terminal.show_one(row, as_json=as_json)
 
 
@@ -259,7 +259,7 @@ async def rollback(database: Database, site: str, number: int, org: str, as_json
     Example: trapline sites rollback docs 3
     """
     async with database.system_tx() as conn:
-        row = await sites.rollback(conn, await _find(conn, org, site), number, by=_BY)
+        row = await pipeline.rollback(conn, await _find(conn, org, site), number, by=_BY)
     terminal.show_one(row, as_json=as_json)
 
 

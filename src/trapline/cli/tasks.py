@@ -11,9 +11,9 @@ from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import ExitCode, InvalidInput
 from trapline.model import TaskId
+from trapline.pipeline.kinds import stored_kinds
 from trapline.queue import deadletters, tasks, why
 from trapline.queue.deadletters import Filter
-from trapline.queue.kinds import Kinds
 
 
 @click.group()
@@ -126,7 +126,7 @@ async def retry(
         organisation = await tenancy.find_organisation(conn, org)
         again = await deadletters.retry(
             conn,
-            Kinds.stored(),
+            stored_kinds(),
             organisation.id,
             _chosen(task, job, kind, code),
             by="cli",

@@ -67,3 +67,8 @@ def crawl_kinds(
             Kind(MAP, MapTask),
         )
     )
+
+
+def stored_kinds() -> Kinds:
+    """Return the kinds of tasks that are run again as they stand."""
+    return Kinds.stored(but=frozenset({MAP}))

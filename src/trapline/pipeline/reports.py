@@ -5,6 +5,7 @@ twice is the same event and starts nothing.
 """
 
 import hashlib
+import hmac
 from dataclasses import dataclass
 
 from trapline.db.connection import Connection
@@ -25,6 +26,12 @@ class Received:
     rescrape_job_id: JobId
     rescrape_status: str
     repeated: bool = False
+
+
+def secret_of(master: str, organisation_id: OrganisationId) -> str:
+    """Return the secret with which an organisation's watchers sign; it says nothing of others'."""
+    message = f"changedetection {organisation_id}"
+    return hmac.new(master.encode(), message.encode(), hashlib.sha256).hexdigest()
 
 
 def digest_of(body: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -11,6 +12,7 @@ from trapline.errors import InvalidInput, VisitFailed
 from trapline.frontier.url import typed_url
 from trapline.model import Format
 from trapline.pipeline.options import CrawlOptions
+from trapline.queue.ticks import Rule
 from trapline.store.likeness import LOWEST_THRESHOLD
 from trapline.store.sql.sites import SiteRow
 
@@ -28,10 +30,19 @@ class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     days: _Count | None = None
 
 
+class SiteSchedule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """When a site is crawled: by a cron rule in a time zone, or at an interval."""
+
+    cron: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    every_seconds: Annotated[int, Meta(ge=60, le=3660 * 86400)] | None = None
+    timezone: Annotated[str, Meta(max_length=100)] = "UTC"
+
+
 class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a site says of its crawls. Every field has a default, so that `{}` is a config.
 
-    `rate` is the most requests a minute to one host. `schedule` names a schedule that runs it.
+    `rate` is the most requests a minute to one host. `schedule` is a cron rule, which is in UTC, or
+    says more.
     """
 
     limit: _Count | None = None
@@ -59,7 +70,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     formats: tuple[Format, ...] = (Format.MARKDOWN, Format.LINKS)
     index: bool = False
     retention: Retention | None = None
-    schedule: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    schedule: Annotated[str, Meta(min_length=1, max_length=200)] | SiteSchedule | None = None
     ignore_selectors: _Patterns = ()
     ignore_patterns: _Patterns = ()
     duplicate_threshold: Annotated[int, Meta(ge=LOWEST_THRESHOLD, le=100)] | None = None
@@ -72,7 +83,22 @@ def checked_config(config: Mapping[str, Any], url: str) -> dict[str, Any]:
     # Any value will do to see whether patterns and selectors can be used.
     _options(parsed, url, dict.fromkeys(names, "1"), None)
     stored: dict[str, Any] = msgspec.to_builtins(parsed)
+    if (schedule := schedule_in(stored)) is not None:
+        _check_schedule(schedule)
     return stored
+
+
+def schedule_in(config: Mapping[str, Any]) -> SiteSchedule | None:
+    """Return what a stored config says of when the site is crawled."""
+    told = config.get("schedule")
+    if told is None:
+        return None
+    return SiteSchedule(cron=told) if isinstance(told, str) else msgspec.convert(told, SiteSchedule)
+
+
+def _check_schedule(schedule: SiteSchedule) -> None:
+    every = None if schedule.every_seconds is None else timedelta(seconds=schedule.every_seconds)
+    Rule("recurring", schedule.cron, every, schedule.timezone).check()
 
 
 def base_url_of(url: str) -> str:

@@ -14,7 +14,7 @@ from trapline.errors import Conflict
 from trapline.frontier.sql import candidates
 from trapline.logs import get_logger
 from trapline.model import JobId, OrganisationId, SiteId
-from trapline.pipeline import submit
+from trapline.pipeline import site_schedules, submit
 from trapline.pipeline.site_config import crawl_options
 from trapline.pipeline.sql import sites as queries
 from trapline.queue.maintenance.duty import Duty
@@ -37,6 +37,41 @@ class CrawlWishes:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     priority: int = 0
     trigger: str = "manual"
+
+
+async def create(  # noqa: PLR0913 (what it is, whose, by whom)
+    conn: Connection,
+    organisation_id: OrganisationId,
+    name: str,
+    base_url: str,
+    *,
+    config: Mapping[str, Any],
+    created_by: str | None = None,
+) -> SiteRow:
+    """Register a site, and its schedule if its config has one."""
+    site = await sites.create(
+        conn, organisation_id, name, base_url, config=config, created_by=created_by
+    )
+    await site_schedules.follow(conn, site, by=created_by)
+    return site
+
+
+async def update(
+    conn: Connection, site: SiteRow, change: sites.Change, *, by: str | None = None
+) -> SiteRow:
+    """Change a site; its schedule follows."""
+    changed = await sites.update(conn, site, change, by=by)
+    await site_schedules.follow(conn, changed, by=by)
+    return changed
+
+
+async def rollback(
+    conn: Connection, site: SiteRow, number: int, *, by: str | None = None
+) -> SiteRow:
+    """Make an earlier config the present one; the schedule of that config comes back with it."""
+    changed = await sites.rollback(conn, site, number, by=by)
+    await site_schedules.follow(conn, changed, by=by)
+    return changed
 
 
 async def crawl(conn: Connection, site: SiteRow, wishes: CrawlWishes | None = None) -> JobId:
@@ -63,7 +98,7 @@ async def crawl(conn: Connection, site: SiteRow, wishes: CrawlWishes | None = No
 
 async def pause(conn: Connection, site: SiteRow, *, by: str | None = None) -> SiteRow:
     """Start no crawl of a site, and hold those that run."""
-    changed = await sites.update(conn, site, sites.Change(status="inactive"), by=by)
+    changed = await update(conn, site, sites.Change(status="inactive"), by=by)
     for job in await _open_jobs(conn, site):
         if job.status != "paused":
             await job_queries.pause_job(conn, job_id=job.job_id, by_whom=by)
@@ -72,7 +107,7 @@ async def pause(conn: Connection, site: SiteRow, *, by: str | None = None) -> Si
 
 async def resume(conn: Connection, site: SiteRow, *, by: str | None = None) -> SiteRow:
     """Let a site be crawled again, and go on with what was held."""
-    changed = await sites.update(conn, site, sites.Change(status="active"), by=by)
+    changed = await update(conn, site, sites.Change(status="active"), by=by)
     for job in await _open_jobs(conn, site):
         if job.status == "paused":
             await job_queries.resume_job(conn, job_id=job.job_id, by_whom=by)
@@ -87,6 +122,7 @@ async def delete(
         await job_queries.cancel_job(
             conn, job_id=job.job_id, by_whom=by, reason="The site was deleted."
         )
+    await site_schedules.forget(conn, site)
     await sites.delete(conn, site, purge=purge)
 
 

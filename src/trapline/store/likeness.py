@@ -18,7 +18,9 @@ FEWEST_WORDS: Final = 25
 """Below this a text is a phrase of the frame, such as “Page not found”, and like nothing."""
 
 ENOUGH_WORDS: Final = 120
-"""Below this a text may be all frame, as a newsletter's invitation: the titles must agree too."""
+"""Below this the titles must be the same: a text may be all frame, as a newsletter's invitation.
+From here on one title may say more than the other, as “A, printed” does; two that each say something
+of their own name two pages, however long the frame is that both show."""
 
 BANDS: Final = 15
 ROWS: Final = 8
@@ -66,11 +68,18 @@ def may_be_alike(words: int, title: str | None, other_title: str | None) -> bool
     """Tell whether equal texts of so many words make two pages duplicates."""
     if words < FEWEST_WORDS:
         return False
-    return words >= ENOUGH_WORDS or _plain(title) == _plain(other_title)
+    if words < ENOUGH_WORDS:
+        return _plain(title) == _plain(other_title)
+    one, other = _title_words(title), _title_words(other_title)
+    return one <= other or other <= one
 
 
 def _plain(title: str | None) -> str:
     return " ".join((title or "").casefold().split())
+
+
+def _title_words(title: str | None) -> set[str]:
+    return set(_WORD.findall((title or "").casefold()))
 
 
 def signature(of: set[str]) -> bytes:

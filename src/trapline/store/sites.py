@@ -18,6 +18,9 @@ Status = Literal["active", "inactive"]
 LONGEST_NAME: Final = 300
 BEGINNING: Final = (datetime(1, 1, 1, tzinfo=UTC), SiteId(UUID(int=0)))
 """The place before the first site of a list."""
+END: Final = (datetime(9000, 1, 1, tzinfo=UTC), SiteId(UUID(int=2**128 - 1)))
+Sort = Literal["oldest", "newest", "updated", "name"]
+Place = tuple[datetime, UUID] | str
 _LAST_CONFIG: Final = 2**31 - 1
 
 
@@ -83,6 +86,41 @@ async def find(conn: Connection, organisation_id: OrganisationId, reference: str
     if row is None or row.organisation_id != organisation_id:
         raise NotFound(f"There is no site {reference!r}.")
     return row
+
+
+async def listed(  # noqa: PLR0913 (whose, which, in which order, from where)
+    conn: Connection,
+    organisation_id: OrganisationId,
+    sort: Sort,
+    *,
+    status: Status | None,
+    implicit: bool | None,
+    after: Place | None,
+    most: int,
+) -> list[SiteRow]:
+    """Return the next sites after a place; each order has its own query and its own index."""
+    which: dict[str, Any] = {
+        "organisation_id": organisation_id,
+        "status": status,
+        "implicit": implicit,
+        "most": most,
+    }
+    if sort == "name":
+        name = after if isinstance(after, str) else ""
+        return await queries.list_sites_named(conn, after_name=name, **which)
+    ends = BEGINNING if sort == "oldest" else END
+    at, site_id = after if isinstance(after, tuple) else ends
+    if sort == "oldest":
+        return await queries.list_sites(conn, after_at=at, after_id=site_id, **which)
+    query = queries.list_sites_newest if sort == "newest" else queries.list_sites_updated
+    return await query(conn, before_at=at, before_id=site_id, **which)
+
+
+def place_of(row: SiteRow, sort: Sort) -> Place:
+    """Return where a site stands in an order."""
+    if sort == "name":
+        return row.name
+    return (row.updated_at if sort == "updated" else row.created_at, row.id)
 
 
 async def find_to_purge(

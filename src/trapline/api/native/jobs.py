@@ -21,11 +21,11 @@ from trapline.db.tenancy import Principal
 from trapline.model import JobId, SiteId
 from trapline.pipeline import pagefiles, templates
 from trapline.pipeline.exporting import write_warc
+from trapline.pipeline.kinds import stored_kinds
 from trapline.pipeline.pagefiles import PageFormat
 from trapline.pipeline.templates import Order
 from trapline.queue import jobs, listing, quotas, tasks, why
 from trapline.queue.jobs import Status
-from trapline.queue.kinds import Kinds
 from trapline.queue.listing import Wanted
 from trapline.queue.sql import jobs as queries
 from trapline.queue.sql import tally
@@ -305,7 +305,8 @@ async def retry_job(conn: Tenant, who: Writer, job_id: UUID) -> Job:
     now = datetime.now(UTC)
     await quotas.require_pages(conn, who.organisation_id, now=now)
     found = await _find(conn, job_id)
-    return Job.of(await jobs.get(conn, await jobs.retry(conn, Kinds.stored(), found.id, now=now)))
+    again = await jobs.retry(conn, stored_kinds(), found.id, now=now)
+    return Job.of(await jobs.get(conn, again))
 
 
 @router.get("/{job_id}/why")

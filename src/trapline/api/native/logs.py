@@ -12,7 +12,7 @@ from trapline.api.access import Reader, Tenant
 from trapline.api.paging import Cursor, Most, Page
 from trapline.model import JobId
 from trapline.queue import jobs, listing
-from trapline.queue.sql import loglines as queries
+from trapline.queue.sql import logbook as queries
 
 router = APIRouter(prefix="/api/logs", tags=["logs"])
 

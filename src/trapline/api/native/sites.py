@@ -136,6 +136,13 @@ class StartedCrawl(BaseModel):
     job_id: UUID
 
 
+def _place(cursor: str | None, sort: sites.Sort) -> sites.Place | None:
+    if sort != "name":
+        return paging.decode(cursor, tuple[Moment, UUID])
+    name = paging.decode(cursor, str)
+    return None if name is None else name.replace("\x00", "")
+
+
 @router.get("")
 async def list_sites(
     conn: Tenant,
@@ -143,24 +150,24 @@ async def list_sites(
     status: Annotated[Status | None, Query()] = None,
     implicit: Annotated[bool | None, Query(description="Made by crawls, or by people.")] = None,
     name: Annotated[str | None, Query(max_length=300)] = None,
+    sort: sites.Sort = "oldest",
     cursor: Cursor = None,
     most: Most = 100,
 ) -> Page[Site]:
-    """List sites, oldest first."""
+    """List sites: oldest, newest or last updated first, or by name."""
     if name is not None:
         row = await queries.site_by_name(conn, organisation_id=who.organisation_id, name=name)
         return Page(items=[] if row is None else [Site.model_validate(row)], next=None)
-    place = paging.decode(cursor, tuple[Moment, UUID]) or sites.BEGINNING
-    rows = await queries.list_sites(
+    rows = await sites.listed(
         conn,
-        organisation_id=who.organisation_id,
+        who.organisation_id,
+        sort,
         status=status,
         implicit=implicit,
-        after_at=place[0],
-        after_id=place[1],
+        after=_place(cursor, sort),
         most=most + 1,
     )
-    following = paging.cut(rows, most, lambda row: (row.created_at, row.id))
+    following = paging.cut(rows, most, lambda row: sites.place_of(row, sort))
     return Page(items=[Site.model_validate(row) for row in rows[:most]], next=following)
 
 
@@ -168,7 +175,7 @@ async def list_sites(
 async def create_site(conn: Tenant, who: Writer, new: NewSite) -> Site:
     """Register a site."""
     base_url = site_config.base_url_of(new.base_url)
-    row = await sites.create(
+    row = await pipeline.create(
         conn,
         who.organisation_id,
         new.name,
@@ -208,7 +215,7 @@ async def change_site(conn: Tenant, who: Writer, reference: str, change: SiteCha
     config = None
     if change.config is not None:
         config = site_config.checked_config(change.config, base_url or site.base_url)
-    row = await sites.update(
+    row = await pipeline.update(
         conn,
         site,
         sites.Change(change.name, base_url, change.status, config, change.note),
@@ -256,7 +263,7 @@ async def list_configs(
 async def roll_back_config(conn: Tenant, who: Writer, reference: str, wanted: Rollback) -> Site:
     """Make an earlier config the present one, under a new number."""
     site = await sites.find(conn, who.organisation_id, reference)
-    row = await sites.rollback(conn, site, wanted.number, by=name_of(who))
+    row = await pipeline.rollback(conn, site, wanted.number, by=name_of(who))
     return Site.model_validate(row)
 
 

@@ -1,7 +1,8 @@
 """`/api/webhooks/changedetection`: what changedetection.io tells of pages that it watches.
 
 The body is signed: `X-Trapline-Signature: sha256=<hex of HMAC-SHA256(secret, body)>`; the names that
-other bridges use are read too. It is answered with 2xx only once the report is stored.
+other bridges use are read too. Every organisation has a secret of its own, which it reads at the
+same path and which signs for no other. It is answered with 2xx only once the report is stored.
 """
 
 import hashlib
@@ -14,10 +15,12 @@ import msgspec
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from trapline.api.access import Writer
 from trapline.api.problems import Problem
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import InvalidInput, NotFound, TooLarge, Unauthorised
+from trapline.model import OrganisationId
 from trapline.pipeline import reports
 from trapline.settings import Settings
 from trapline.store.changes import Report
@@ -27,6 +30,7 @@ router = APIRouter(prefix="/api/webhooks", tags=["webhooks"])
 _LARGEST = 2**20
 _SIGNATURES = ("x-trapline-signature", "x-signature", "x-hub-signature-256")
 _LONGEST_SKEW = timedelta(days=1)
+_WRONG = "The report's signature is missing or wrong."
 
 
 class WatchReport(BaseModel):
@@ -83,18 +87,41 @@ async def receive_report(
     settings: Settings = request.app.state.settings
     database: Database = request.app.state.database
     body = await _body(request)
-    _check_signature(settings, request, body)
+    _master(settings)
+    whose = await _organisation(database, organisation)
+    _check_signature(settings, whose, request, body)
     report = _read(body)
-    async with database.system_tx() as conn:
-        whose = await tenancy.find_organisation(conn, organisation.replace("\x00", ""))
-    async with database.tenant_tx(whose.id) as conn:
-        received = await reports.receive(conn, whose.id, report)
+    async with database.tenant_tx(whose) as conn:
+        received = await reports.receive(conn, whose, report)
     return StoredReport(
         change_id=received.change_id,
         rescrape_job_id=received.rescrape_job_id,
         rescrape_status=received.rescrape_status,
         repeated=received.repeated,
     )
+
+
+class WatchSecret(BaseModel):
+    """What the organisation's reports are signed with."""
+
+    organisation_id: UUID
+    secret: str
+
+
+@router.get("/changedetection", responses={404: {"model": Problem}})
+async def show_secret(request: Request, who: Writer) -> WatchSecret:
+    """Show the secret that signs reports for the caller's organisation, and for no other."""
+    secret = reports.secret_of(_master(request.app.state.settings), who.organisation_id)
+    return WatchSecret(organisation_id=who.organisation_id, secret=secret)
+
+
+async def _organisation(database: Database, reference: str) -> OrganisationId:
+    """Find whose report it is; who cannot sign does not learn which organisations there are."""
+    try:
+        async with database.system_tx() as conn:
+            return (await tenancy.find_organisation(conn, reference.replace("\x00", ""))).id
+    except NotFound:
+        raise Unauthorised(_WRONG) from None
 
 
 async def _body(request: Request) -> bytes:
@@ -106,14 +133,20 @@ async def _body(request: Request) -> bytes:
     return body
 
 
-def _check_signature(settings: Settings, request: Request, body: bytes) -> None:
-    secret = settings.changedetection_secret
-    if secret is None:
+def _master(settings: Settings) -> str:
+    if settings.changedetection_secret is None:
         raise NotFound("Set TRAPLINE_CHANGEDETECTION_SECRET to receive reports.")
-    expected = hmac.new(secret.get_secret_value().encode(), body, hashlib.sha256).hexdigest()
+    return settings.changedetection_secret.get_secret_value()
+
+
+def _check_signature(
+    settings: Settings, whose: OrganisationId, request: Request, body: bytes
+) -> None:
+    secret = reports.secret_of(_master(settings), whose)
+    expected = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     given = next((request.headers[name] for name in _SIGNATURES if name in request.headers), "")
     if not hmac.compare_digest(given.removeprefix("sha256=").lower().encode(), expected.encode()):
-        raise Unauthorised("The report's signature is missing or wrong.")
+        raise Unauthorised(_WRONG)
 
 
 def _read(body: bytes) -> Report:

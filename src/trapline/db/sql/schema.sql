@@ -3033,6 +3033,10 @@ CREATE INDEX visit_job_idx ON ONLY archive.visit USING btree (job_id, id);
 
 CREATE INDEX visit_default_job_id_id_idx ON archive.visit_default USING btree (job_id, id);
 
+CREATE INDEX visit_site_idx ON ONLY archive.visit USING btree (site_id, started_at, id);
+
+CREATE INDEX visit_default_site_id_started_at_id_idx ON archive.visit_default USING btree (site_id, started_at, id);
+
 CREATE INDEX visit_quickinfo_idx ON ONLY archive.visit USING btree (url_id, started_at, exit_code);
 
 CREATE INDEX visit_default_url_id_started_at_exit_code_idx ON archive.visit_default USING btree (url_id, started_at, exit_code);
@@ -3183,6 +3187,8 @@ CREATE INDEX site_purge_idx ON store.site USING btree (id) WHERE purge;
 
 CREATE INDEX site_status_idx ON store.site USING btree (organisation_id, status, created_at, id) WHERE (deleted_at IS NULL);
 
+CREATE INDEX site_updated_idx ON store.site USING btree (organisation_id, updated_at, id) WHERE (deleted_at IS NULL);
+
 CREATE INDEX version_content_hash_idx ON store.version USING btree (content_hash);
 
 CREATE INDEX version_job_idx ON store.version USING btree (job_id, id);
@@ -3208,6 +3214,8 @@ ALTER INDEX archive.request_pkey ATTACH PARTITION archive.request_default_pkey;
 ALTER INDEX archive.visit_job_idx ATTACH PARTITION archive.visit_default_job_id_id_idx;
 
 ALTER INDEX archive.visit_pkey ATTACH PARTITION archive.visit_default_pkey;
+
+ALTER INDEX archive.visit_site_idx ATTACH PARTITION archive.visit_default_site_id_started_at_id_idx;
 
 ALTER INDEX archive.visit_quickinfo_idx ATTACH PARTITION archive.visit_default_url_id_started_at_exit_code_idx;
 

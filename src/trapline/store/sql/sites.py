@@ -164,6 +164,98 @@ async def list_sites(
     ]
 
 
+_LIST_SITES_NEWEST: Final = """
+-- name: ListSitesNewest
+SELECT * FROM store.site
+WHERE organisation_id = $1 AND deleted_at IS NULL
+    AND ($2::text IS NULL OR status = $2)
+    AND ($3::boolean IS NULL OR implicit = $3)
+    AND (created_at, id) < ($4::timestamptz, $5::uuid)
+ORDER BY created_at DESC, id DESC
+LIMIT $6::integer
+"""
+
+
+async def list_sites_newest(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    status: str | None,
+    implicit: bool | None,
+    before_at: datetime,
+    before_id: UUID,
+    most: int,
+) -> list[SiteRow]:
+    """An organisation's sites, newest first, before a place in that order."""
+    return [
+        SiteRow(*row)
+        for row in await conn.fetch(
+            _LIST_SITES_NEWEST, organisation_id, status, implicit, before_at, before_id, most
+        )
+    ]
+
+
+_LIST_SITES_UPDATED: Final = """
+-- name: ListSitesUpdated
+SELECT * FROM store.site
+WHERE organisation_id = $1 AND deleted_at IS NULL
+    AND ($2::text IS NULL OR status = $2)
+    AND ($3::boolean IS NULL OR implicit = $3)
+    AND (updated_at, id) < ($4::timestamptz, $5::uuid)
+ORDER BY updated_at DESC, id DESC
+LIMIT $6::integer
+"""
+
+
+async def list_sites_updated(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    status: str | None,
+    implicit: bool | None,
+    before_at: datetime,
+    before_id: UUID,
+    most: int,
+) -> list[SiteRow]:
+    """An organisation's sites, the one that changed last first, before a place in that order."""
+    return [
+        SiteRow(*row)
+        for row in await conn.fetch(
+            _LIST_SITES_UPDATED, organisation_id, status, implicit, before_at, before_id, most
+        )
+    ]
+
+
+_LIST_SITES_NAMED: Final = """
+-- name: ListSitesNamed
+SELECT * FROM store.site
+WHERE organisation_id = $1 AND deleted_at IS NULL
+    AND ($2::text IS NULL OR status = $2)
+    AND ($3::boolean IS NULL OR implicit = $3)
+    AND lower(name) > lower($4::text)
+ORDER BY lower(name)
+LIMIT $5::integer
+"""
+
+
+async def list_sites_named(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    status: str | None,
+    implicit: bool | None,
+    after_name: str,
+    most: int,
+) -> list[SiteRow]:
+    """An organisation's sites by name, after one; of names that differ in case there is only one."""
+    return [
+        SiteRow(*row)
+        for row in await conn.fetch(
+            _LIST_SITES_NAMED, organisation_id, status, implicit, after_name, most
+        )
+    ]
+
+
 _COUNT_SITES: Final = """
 -- name: CountSites
 SELECT count(*) AS sites FROM store.site

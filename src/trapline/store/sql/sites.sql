@@ -44,6 +44,36 @@ WHERE organisation_id = sqlc.arg(organisation_id) AND deleted_at IS NULL
 ORDER BY created_at, id
 LIMIT sqlc.arg(most)::integer;
 
+-- name: ListSitesNewest :many
+-- An organisation's sites, newest first, before a place in that order.
+SELECT * FROM store.site
+WHERE organisation_id = sqlc.arg(organisation_id) AND deleted_at IS NULL
+    AND (sqlc.narg(status)::text IS NULL OR status = sqlc.narg(status))
+    AND (sqlc.narg(implicit)::boolean IS NULL OR implicit = sqlc.narg(implicit))
+    AND (created_at, id) < (sqlc.arg(before_at)::timestamptz, sqlc.arg(before_id)::uuid)
+ORDER BY created_at DESC, id DESC
+LIMIT sqlc.arg(most)::integer;
+
+-- name: ListSitesUpdated :many
+-- An organisation's sites, the one that changed last first, before a place in that order.
+SELECT * FROM store.site
+WHERE organisation_id = sqlc.arg(organisation_id) AND deleted_at IS NULL
+    AND (sqlc.narg(status)::text IS NULL OR status = sqlc.narg(status))
+    AND (sqlc.narg(implicit)::boolean IS NULL OR implicit = sqlc.narg(implicit))
+    AND (updated_at, id) < (sqlc.arg(before_at)::timestamptz, sqlc.arg(before_id)::uuid)
+ORDER BY updated_at DESC, id DESC
+LIMIT sqlc.arg(most)::integer;
+
+-- name: ListSitesNamed :many
+-- An organisation's sites by name, after one; of names that differ in case there is only one.
+SELECT * FROM store.site
+WHERE organisation_id = sqlc.arg(organisation_id) AND deleted_at IS NULL
+    AND (sqlc.narg(status)::text IS NULL OR status = sqlc.narg(status))
+    AND (sqlc.narg(implicit)::boolean IS NULL OR implicit = sqlc.narg(implicit))
+    AND lower(name) > lower(sqlc.arg(after_name)::text)
+ORDER BY lower(name)
+LIMIT sqlc.arg(most)::integer;
+
 -- name: CountSites :one
 -- How many sites an organisation has.
 SELECT count(*) AS sites FROM store.site

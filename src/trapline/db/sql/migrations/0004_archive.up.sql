@@ -29,6 +29,8 @@ CREATE TABLE archive.visit (
 
 CREATE INDEX visit_quickinfo_idx ON archive.visit (url_id, started_at, exit_code);
 CREATE INDEX visit_job_idx ON archive.visit (job_id, id);
+-- A site is purged, and exported, by its visits.
+CREATE INDEX visit_site_idx ON archive.visit (site_id, started_at, id);
 
 -- One request of a visit; `number` is its place on the way.
 CREATE TABLE archive.request (

@@ -28,6 +28,8 @@ CREATE UNIQUE INDEX site_implicit_key ON store.site (organisation_id, base_url)
 WHERE implicit AND deleted_at IS NULL;
 CREATE INDEX site_listing_idx ON store.site (organisation_id, created_at, id)
 WHERE deleted_at IS NULL;
+CREATE INDEX site_updated_idx ON store.site (organisation_id, updated_at, id)
+WHERE deleted_at IS NULL;
 CREATE INDEX site_status_idx ON store.site (organisation_id, status, created_at, id)
 WHERE deleted_at IS NULL;
 CREATE INDEX site_config_idx ON store.site USING gin (config jsonb_path_ops);
