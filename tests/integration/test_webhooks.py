@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import pytest
 from pydantic import SecretStr
 
@@ -21,6 +22,7 @@ from trapline.db.pool import Database
 from trapline.deliver import webhooks
 from trapline.deliver.courier import Courier
 from trapline.deliver.patience import Patience
+from trapline.deliver.sql import webhooks as queries
 from trapline.deliver.sql.webhooks import LeaseEndpointsRow, ListDeliveriesRow, NextDeliveriesRow
 from trapline.deliver.webhooks import Webhook
 from trapline.errors import InvalidInput, NotFound
@@ -333,3 +335,17 @@ async def _all(
             if "crawl.completed" in told and fits({row.state for row in rows}):
                 return rows
             await asyncio.sleep(0.02)
+
+
+async def test_who_plans_holds_receivers_that_are_due_already(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    """Else one given back meanwhile would not see what was planned, and never be due again."""
+    await job_with(database, organisation_id, "http://127.0.0.1:9/", count=1)
+    async with database.system_tx() as conn:
+        endpoint = await conn.fetchval("UPDATE deliver.endpoint SET due_at = now() RETURNING id")
+    async with database.system_tx() as planning, database.system_tx() as giving_back:
+        await queries.wake_endpoints(planning, ids=[endpoint])
+        await giving_back.execute("SET LOCAL lock_timeout = '100ms'")
+        with pytest.raises(asyncpg.LockNotAvailableError):
+            await queries.release_endpoint(giving_back, id=endpoint)

@@ -27,7 +27,7 @@ from trapline.extract.pruning import open_templates, prune
 from trapline.extract.reading import Reading, read_page
 from trapline.extract.resolve import Resolver
 from trapline.extract.scorer import Scorer, shipped_scorer
-from trapline.extract.selection import choose, chosen_text
+from trapline.extract.selection import choose, chosen_text, with_headline
 from trapline.extract.structured import read_structured
 from trapline.extract.summary import summarise
 from trapline.extract.targets import Targets
@@ -136,7 +136,7 @@ class _Contents:
         if not text or (asks_for_scripts(text) and _without_scripts(reading, chosen)):
             text, missing = fallback_text(tree)
             return Content(page_type, text, text, None, _sentences([missing, *warnings]))
-        prune(outline, reading.blocks, chosen)
+        prune(outline, reading.blocks, self._shown(chosen, reading))
         html, written = self._rendered(tree.find("body") or tree.root, resolver)
         return Content(page_type, text, written, html, _sentences(warnings))
 
@@ -151,6 +151,12 @@ class _Contents:
         scores = self.scorer.scores(reading)
         unsure = float(scores.max()) < _UNSURE_BELOW
         return choose(scores, blocks), _UNSURE if unsure else None
+
+    def _shown(self, chosen: Flags, reading: Reading) -> Flags:
+        """What is rendered: a reader misses the headline, which the text need not repeat."""
+        if self.options.include_tags:
+            return chosen
+        return with_headline(chosen, reading.blocks, reading.outline)
 
     def _rendered(
         self, body: turbohtml.Element | None, resolver: Resolver

@@ -36,6 +36,17 @@ def choose(scores: Floats, blocks: Blocks) -> Flags:
     return chosen
 
 
+def with_headline(chosen: Flags, blocks: Blocks, outline: Outline) -> Flags:
+    """Add the page's only first-level heading where it stands above all that was chosen."""
+    headlines = outline.rows_of("h1")
+    if len(headlines) != 1 or not chosen.any():
+        return chosen
+    inside = outline.enclosing(headlines, blocks.first) > 0
+    if (chosen & inside).any() or int(inside.argmax()) > int(chosen.argmax()):
+        return chosen
+    return chosen | inside
+
+
 def _without_data(chosen: Flags, blocks: Blocks) -> Flags:
     """Drop what was left in the page for its scripts; code that is shown has space in it."""
     flags = chosen.copy()

@@ -63,7 +63,7 @@ def test_the_javascript_client(packages: Path, served_site: str, site: Site) -> 
     said: dict[str, Any] = json.loads(node(packages, "client.mjs", served_site, origin))
     page = said["scrape"]
     assert "bees" in page["markdown"].lower()
-    assert "<p>" in page["html"]
+    assert "<h1" in page["html"]
     assert "<nav" not in page["html"]
     assert page["rawHtml"].startswith("<!doctype html>")
     assert site.at("/journal/") in page["links"]

@@ -33,7 +33,7 @@ def test_a_page_in_every_format(client: Firecrawl, site: Site) -> None:
     assert page.main_text is not None
     words = page.main_text.split()
     assert sum(word in (found.markdown or "") for word in words) > 0.9 * len(words)
-    assert "<p>" in (found.html or "")
+    assert "<h1" in (found.html or "")
     assert "<nav" not in (found.html or "")
     assert (found.raw_html or "").lower().startswith("<!doctype html>")
     assert site.at("/journal/") in (found.links or [])

@@ -102,3 +102,14 @@ if wcxb_root().is_dir():
         assert digest.hexdigest() == SAMPLE_DIGEST
         for kind, floor in SAMPLE_FLOORS.items():
             assert sum(scores[kind]) / len(scores[kind]) >= floor, kind
+
+
+def test_a_page_is_shown_under_its_headline() -> None:
+    """Whatever the scorer makes of the headline, what is read begins with it."""
+    story = "<p>" + "The keeper wrote every visit down, and so did his daughter. " * 12 + "</p>"
+    body = (
+        "<header><nav><a href='/'>Home</a> <a href='/all'>All</a></nav></header>"
+        f"<article><div class='hero'><h1>Appointments</h1></div>{story * 3}</article>"
+    )
+    document = extract(f"<body>{body}</body>".encode(), "text/html", "https://example.com/a")
+    assert document.markdown.startswith("# Appointments\n")

@@ -163,17 +163,17 @@ async def add_deliveries(
 
 _WAKE_ENDPOINTS: Final = """
 -- name: WakeEndpoints
-UPDATE deliver.endpoint e SET due_at = now()
+UPDATE deliver.endpoint e SET due_at = least(e.due_at, now())
 WHERE e.id IN (
     SELECT i.id FROM deliver.endpoint i
-    WHERE i.id = ANY ($1::uuid[]) AND (i.due_at IS NULL OR i.due_at > now())
+    WHERE i.id = ANY ($1::uuid[])
     ORDER BY i.id FOR NO KEY UPDATE
 )
 """
 
 
 async def wake_endpoints(conn: Connection, *, ids: Sequence[UUID]) -> None:
-    """Say that these receivers have something due now; locked in id order, so that none deadlock."""
+    """Say that these receivers have something due now. All are locked, in id order so that none deadlock, also those that are due already: who gives one back meanwhile must see what was added, or wait."""
     await conn.execute(_WAKE_ENDPOINTS, ids)
 
 

@@ -27,11 +27,12 @@ ORDER BY endpoint_id, number
 ON CONFLICT DO NOTHING;
 
 -- name: WakeEndpoints :exec
--- Say that these receivers have something due now; locked in id order, so that none deadlock.
-UPDATE deliver.endpoint e SET due_at = now()
+-- Say that these receivers have something due now. All are locked, in id order so that none deadlock,
+-- also those that are due already: who gives one back meanwhile must see what was added, or wait.
+UPDATE deliver.endpoint e SET due_at = least(e.due_at, now())
 WHERE e.id IN (
     SELECT i.id FROM deliver.endpoint i
-    WHERE i.id = ANY (sqlc.arg(ids)::uuid[]) AND (i.due_at IS NULL OR i.due_at > now())
+    WHERE i.id = ANY (sqlc.arg(ids)::uuid[])
     ORDER BY i.id FOR NO KEY UPDATE
 );
 
