@@ -7,6 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from trapline.db.connection import Connection
+from trapline.db.sql import usage as ledger
 from trapline.deliver.happening import Happening
 from trapline.model import ApiKeyId, OrganisationId
 from trapline.pipeline.sql import usage as queries
@@ -53,7 +54,7 @@ async def count(conn: Connection, happenings: Sequence[Happening]) -> None:
         return
     rows = await queries.keys_of_jobs(conn, job_ids=list({page.job_id for page in pages}))
     keys = {row.job_id: row.api_key for row in rows}
-    await queries.add_usage(
+    await ledger.add_usage(
         conn,
         organisation_ids=[page.organisation_id for page in pages],
         days=[page.created_at.astimezone(UTC).date() for page in pages],
@@ -72,7 +73,7 @@ async def add_tokens(
     conn: Connection, organisation_id: OrganisationId, api_key_id: ApiKeyId | None, tokens: int
 ) -> None:
     """Count the tokens of an answer that no event tells of."""
-    await queries.add_usage(
+    await ledger.add_usage(
         conn,
         organisation_ids=[organisation_id],
         days=[datetime.now(UTC).date()],
@@ -87,7 +88,7 @@ def key_name(api_key_id: UUID | None) -> str:
 
 
 async def today(conn: Connection, organisation_id: OrganisationId) -> Used:
-    row = await queries.usage_since(
+    row = await ledger.usage_since(
         conn, organisation_id=organisation_id, day=datetime.now(UTC).date()
     )
     return Used(row.pages, row.tokens)
@@ -96,7 +97,7 @@ async def today(conn: Connection, organisation_id: OrganisationId) -> Used:
 async def by_month(
     conn: Connection, organisation_id: OrganisationId, *, by_key: bool = False
 ) -> list[Month]:
-    rows = await queries.usage_by_month(conn, organisation_id=organisation_id, by_key=by_key)
+    rows = await ledger.usage_by_month(conn, organisation_id=organisation_id, by_key=by_key)
     return [
         Month(
             _midnight(row.month), _midnight(_following(row.month)), row.pages, row.tokens, row.key

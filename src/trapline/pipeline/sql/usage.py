@@ -1,7 +1,7 @@
 """Typed functions of usage.sql, made by `make sql`: edit that file instead."""
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
@@ -15,54 +15,10 @@ class KeysOfJobsRow(Struct, frozen=True, gc=False):
     api_key: str
 
 
-class UsageSinceRow(Struct, frozen=True, gc=False):
-    pages: int
-    tokens: int
-
-
-class UsageByMonthRow(Struct, frozen=True, gc=False):
-    month: date
-    key: str | None
-    pages: int
-    tokens: int
-
-
 class AtWorkRow(Struct, frozen=True, gc=False):
     active: int
     remaining: int
     last_success: datetime | None
-
-
-_ADD_USAGE: Final = """
--- name: AddUsage
-INSERT INTO tenancy.usage AS u (organisation_id, day, api_key, pages, tokens)
-SELECT organisation_id, day, api_key, sum(pages), sum(tokens)
-FROM unnest(
-    $1::uuid[],
-    $2::date[],
-    $3::text[],
-    $4::bigint[],
-    $5::bigint[]
-) AS new (organisation_id, day, api_key, pages, tokens)
-WHERE EXISTS (SELECT FROM tenancy.organisation o WHERE o.id = new.organisation_id)
-GROUP BY organisation_id, day, api_key
-ORDER BY organisation_id, day, api_key
-ON CONFLICT (organisation_id, day, api_key) DO UPDATE
-SET pages = u.pages + excluded.pages, tokens = u.tokens + excluded.tokens
-"""
-
-
-async def add_usage(
-    conn: Connection,
-    *,
-    organisation_ids: Sequence[OrganisationId],
-    days: Sequence[date],
-    api_keys: Sequence[str],
-    pages: Sequence[int],
-    tokens: Sequence[int],
-) -> None:
-    """Add to what organisations used, in key order, so that none deadlock."""
-    await conn.execute(_ADD_USAGE, organisation_ids, days, api_keys, pages, tokens)
 
 
 _KEYS_OF_JOBS: Final = """
@@ -75,44 +31,6 @@ FROM queue.job WHERE id = ANY ($1::uuid[]) AND metadata ->> 'api_key' IS NOT NUL
 async def keys_of_jobs(conn: Connection, *, job_ids: Sequence[JobId]) -> list[KeysOfJobsRow]:
     """Which API keys asked for some jobs."""
     return [KeysOfJobsRow(*row) for row in await conn.fetch(_KEYS_OF_JOBS, job_ids)]
-
-
-_USAGE_SINCE: Final = """
--- name: UsageSince
-SELECT coalesce(sum(pages), 0)::bigint AS "pages!", coalesce(sum(tokens), 0)::bigint AS "tokens!"
-FROM tenancy.usage
-WHERE organisation_id = $1 AND day >= $2::date
-"""
-
-
-async def usage_since(
-    conn: Connection, *, organisation_id: OrganisationId, day: date
-) -> UsageSinceRow:
-    """What an organisation has used since a day."""
-    (row,) = await conn.fetch(_USAGE_SINCE, organisation_id, day)
-    return UsageSinceRow(*row)
-
-
-_USAGE_BY_MONTH: Final = """
--- name: UsageByMonth
-SELECT
-    date_trunc('month', u.day::timestamp)::date AS "month!",
-    (CASE WHEN $1::boolean THEN coalesce(k.name, '') END)::text AS "key?",
-    sum(u.pages)::bigint AS "pages!",
-    sum(u.tokens)::bigint AS "tokens!"
-FROM tenancy.usage u LEFT JOIN tenancy.api_key k ON k.id::text = u.api_key
-WHERE u.organisation_id = $2
-GROUP BY 1, 2 ORDER BY 1, 2
-"""
-
-
-async def usage_by_month(
-    conn: Connection, *, by_key: bool, organisation_id: OrganisationId
-) -> list[UsageByMonthRow]:
-    """What an organisation has used in each month, newest last, together or by key."""
-    return [
-        UsageByMonthRow(*row) for row in await conn.fetch(_USAGE_BY_MONTH, by_key, organisation_id)
-    ]
 
 
 _AT_WORK: Final = """
