@@ -207,19 +207,6 @@ async def list_members(conn: Connection, *, organisation_id: OrganisationId) -> 
     return [MemberRow(*row) for row in await conn.fetch(_LIST_MEMBERS, organisation_id)]
 
 
-_GET_MEMBER: Final = """
--- name: GetMember
-SELECT * FROM tenancy.member
-WHERE id = $1
-"""
-
-
-async def get_member(conn: Connection, *, member_id: MemberId) -> MemberRow | None:
-    """One member."""
-    row = await conn.fetchrow(_GET_MEMBER, member_id)
-    return None if row is None else MemberRow(*row)
-
-
 _DELETE_MEMBER: Final = """
 -- name: DeleteMember
 DELETE FROM tenancy.member

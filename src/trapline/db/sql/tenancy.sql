@@ -64,11 +64,6 @@ SELECT * FROM tenancy.member
 WHERE organisation_id = sqlc.arg(organisation_id)
 ORDER BY created_at, id;
 
--- name: GetMember :one
--- One member.
-SELECT * FROM tenancy.member
-WHERE id = sqlc.arg(member_id);
-
 -- name: DeleteMember :execrows
 -- Remove a member.
 DELETE FROM tenancy.member

@@ -199,19 +199,6 @@ async def parts(
     return [PartsRow(*row) for row in await conn.fetch(_PARTS, segment_ids, terms, parts)]
 
 
-_ALL_PARTS: Final = """
--- name: AllParts
-SELECT postings FROM knowledge.posting
-WHERE segment_id = $1 AND term = $2 AND part > 0
-ORDER BY part
-"""
-
-
-async def all_parts(conn: Connection, *, segment_id: int, term: str) -> list[bytes]:
-    """Every part but the first of one term's postings in one segment, in order."""
-    return [row[0] for row in await conn.fetch(_ALL_PARTS, segment_id, term)]
-
-
 _CROWDED_LANGUAGES: Final = """
 -- name: CrowdedLanguages
 SELECT

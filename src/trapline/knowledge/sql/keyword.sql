@@ -55,12 +55,6 @@ INNER JOIN knowledge.posting AS p
     ON wanted.segment_id = p.segment_id AND wanted.term = p.term AND wanted.part = p.part
 ORDER BY p.segment_id, p.term, p.part;
 
--- name: AllParts :many
--- Every part but the first of one term's postings in one segment, in order.
-SELECT postings FROM knowledge.posting
-WHERE segment_id = sqlc.arg(segment_id) AND term = sqlc.arg(term) AND part > 0
-ORDER BY part;
-
 -- name: CrowdedLanguages :many
 -- Where an organisation has many segments of about the same size: each set is worth merging.
 SELECT

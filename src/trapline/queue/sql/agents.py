@@ -1,30 +1,11 @@
 """Typed functions of agents.sql, made by `make sql`: edit that file instead."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from msgspec import Struct
-
 from trapline.db.connection import Connection
 from trapline.model import AgentId
-
-
-class AgentRow(Struct, frozen=True, gc=False):
-    id: AgentId
-    uuid: UUID
-    name: str
-    user_agent: str | None
-    host: str
-    pid: int
-    capacity: int
-    kinds: list[str]
-    started_at: datetime
-    heartbeat_at: datetime
-    finished_at: datetime | None
-    died: bool
-
 
 _NEXT_AGENT_ID: Final = """
 -- name: NextAgentId
@@ -131,16 +112,3 @@ async def any_agent(conn: Connection, *, kind: str) -> bool:
     """Whether a worker lives that runs this kind."""
     value: bool = await conn.fetchval(_ANY_AGENT, kind)
     return value
-
-
-_LIST_AGENTS: Final = """
--- name: ListAgents
-SELECT * FROM queue.agent
-WHERE finished_at IS NULL OR finished_at > now() - interval '1 day'
-ORDER BY id DESC LIMIT $1::integer
-"""
-
-
-async def list_agents(conn: Connection, *, most: int) -> list[AgentRow]:
-    """Agents that live, and those that ended lately."""
-    return [AgentRow(*row) for row in await conn.fetch(_LIST_AGENTS, most)]

@@ -40,9 +40,3 @@ WHERE a.finished_at IS NULL AND NOT EXISTS (
 SELECT EXISTS (
     SELECT FROM queue.agent WHERE finished_at IS NULL AND sqlc.arg(kind)::text = ANY (kinds)
 ) AS "alive!";
-
--- name: ListAgents :many
--- Agents that live, and those that ended lately.
-SELECT * FROM queue.agent
-WHERE finished_at IS NULL OR finished_at > now() - interval '1 day'
-ORDER BY id DESC LIMIT sqlc.arg(most)::integer;

@@ -37,15 +37,3 @@ async def set_gate(
     """Make or change a gate."""
     row = await conn.fetchrow(_SET_GATE, name, gap, floor, bound)
     return None if row is None else GateRow(*row)
-
-
-_GET_GATE: Final = """
--- name: GetGate
-SELECT * FROM queue.gate WHERE name = $1
-"""
-
-
-async def get_gate(conn: Connection, *, name: str) -> GateRow | None:
-    """A gate by its name."""
-    row = await conn.fetchrow(_GET_GATE, name)
-    return None if row is None else GateRow(*row)

@@ -5,7 +5,3 @@ VALUES (sqlc.arg(name), sqlc.arg(gap), sqlc.arg(floor), sqlc.narg(bound))
 ON CONFLICT (name) DO UPDATE
 SET gap = excluded.gap, floor = excluded.floor, bound = excluded.bound, updated_at = now()
 RETURNING *;
-
--- name: GetGate :one
--- A gate by its name.
-SELECT * FROM queue.gate WHERE name = sqlc.arg(name);

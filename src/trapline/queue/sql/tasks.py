@@ -163,18 +163,6 @@ async def list_tasks(
     return [ListTasksRow(*row) for row in await conn.fetch(_LIST_TASKS, job_id, after, most)]
 
 
-_TASK_ENDED: Final = """
--- name: TaskEnded
-SELECT status FROM queue.done WHERE task_id = $1
-"""
-
-
-async def task_ended(conn: Connection, *, task_id: TaskId) -> int | None:
-    """Whether a task has ended, which is all that a waiter asks."""
-    value: int | None = await conn.fetchval(_TASK_ENDED, task_id)
-    return value
-
-
 _OVERDUE: Final = """
 -- name: Overdue
 WITH lease AS MATERIALIZED (

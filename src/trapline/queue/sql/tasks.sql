@@ -47,10 +47,6 @@ WHERE t.job_id = sqlc.arg(job_id) AND t.id > sqlc.arg(after)::bigint
 ORDER BY t.id
 LIMIT sqlc.arg(most)::integer;
 
--- name: TaskEnded :one
--- Whether a task has ended, which is all that a waiter asks.
-SELECT status FROM queue.done WHERE task_id = sqlc.arg(task_id);
-
 -- name: Overdue :many
 -- Take queued tasks whose deadline has passed under a lease of nobody, so that they can be finished.
 WITH lease AS MATERIALIZED (
