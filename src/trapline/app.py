@@ -22,6 +22,7 @@ from trapline.errors import SettingsError, Unavailable
 from trapline.fetch import Fetcher
 from trapline.fetch.posting import Poster
 from trapline.frontier.recrawl import Interval
+from trapline.knowledge.keyword.writing import merge_crowded
 from trapline.logs import get_logger
 from trapline.pipeline import followups, retention, sites, templates
 from trapline.pipeline.gathering import Gathering, extract_kind
@@ -174,6 +175,7 @@ def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
         *sites.duties(),
         *telling_duties(),
         _sweeping(blobs, settings),
+        Duty("keyword index", merge_crowded, every=timedelta(seconds=15)),
     ]
 
 

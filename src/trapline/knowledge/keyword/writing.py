@@ -1,7 +1,6 @@
 """Writes segments of the keyword index, and merges small ones into larger ones."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from datetime import timedelta
 from typing import Final
 
 import numpy as np
@@ -130,6 +129,3 @@ def _rows(term: str, whole: Postings) -> Iterable[_Row]:
     if head.starts is not None:
         for number, part in enumerate(whole.parts()[1:], start=1):
             yield term, number, head.texts, head.most, head.shortest, None, part.packed()
-
-
-MERGE_EVERY: Final = timedelta(seconds=15)
