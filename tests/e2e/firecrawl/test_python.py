@@ -206,11 +206,10 @@ def test_a_cancelled_crawl_is_cancelled_in_the_next_call(client: Firecrawl, site
 
 def test_errors_of_a_crawl_are_listed(client: Firecrawl, site: Site) -> None:
     site.fail("/trails/mill-path/", status=404)
-    job = client.crawl(
-        site.at("/trails/"), limit=12, sitemap="skip", max_concurrency=8, poll_interval=1
-    )
-    errors = client.get_crawl_errors(job.id) if hasattr(job, "id") and job.id else None
-    assert errors is None or any("mill-path" in error.url for error in errors.errors)
+    job = client.start_crawl(site.at("/trails/"), limit=12, sitemap="skip", max_concurrency=8)
+    assert client.wait_crawl(job.id, poll_interval=1, timeout=60).status == "completed"
+    errors = client.get_crawl_errors(job.id).errors
+    assert [error.url for error in errors if "mill-path" in error.url]
 
 
 def test_a_batch_with_bad_urls_then_more_of_it(client: Firecrawl, site: Site) -> None:
