@@ -250,6 +250,25 @@ class Settings(BaseSettings):
         description="A SearXNG with the JSON format on; web search asks it.",
     )
 
+    # Ingestion
+    upload_bytes: int = Field(
+        default=100 * 2**20, ge=1, description="Most bytes of one uploaded file."
+    )
+    upload_files: int = Field(
+        default=10_000, ge=1, description="Most files that one upload may have."
+    )
+    large_file_bytes: int = Field(
+        default=2**20,
+        ge=1,
+        description="Size from which files wait in a line of their own, so that small ones need not.",
+    )
+    chunk_tokens: int = Field(
+        default=256, ge=16, le=8000, description="Most tokens of a passage of new sources."
+    )
+    chunk_overlap: int = Field(
+        default=50, ge=0, description="Tokens that a passage repeats of the one before."
+    )
+
     # Politeness
     host_gap: float = Field(
         default=0.0,
