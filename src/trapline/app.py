@@ -22,10 +22,13 @@ from trapline.errors import SettingsError, Unavailable
 from trapline.fetch import Fetcher
 from trapline.fetch.posting import Poster
 from trapline.frontier.recrawl import Interval
+from trapline.knowledge import tally
+from trapline.knowledge.embedding.embedders import Embedders
 from trapline.knowledge.keyword.writing import merge_crowded
 from trapline.logs import get_logger
 from trapline.pipeline import followups, retention, sites, templates
 from trapline.pipeline.gathering import Gathering, extract_kind
+from trapline.pipeline.ingesting import Ingesting
 from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds
 from trapline.pipeline.language import LanguageModel
@@ -123,7 +126,14 @@ async def working(
         steps = Steps(database, settings, fetcher, model)
         keeping = _keeping(settings)
         gathering = Gathering(model)
-        kinds = crawl_kinds(steps.kickoff, steps.sitemap, steps.page)
+        ingesting = Ingesting(database, settings, keeping.blobs, Embedders(settings))
+        kinds = crawl_kinds(
+            steps.kickoff,
+            steps.sitemap,
+            steps.page,
+            file=ingesting.file,
+            index=ingesting.index,
+        )
         kinds.register(extract_kind(gathering.extract))
         worker = Worker(
             database,
@@ -162,6 +172,7 @@ async def working(
             for task in beside:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
+            ingesting.close()
 
 
 def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
@@ -176,6 +187,7 @@ def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
         *telling_duties(),
         _sweeping(blobs, settings),
         Duty("keyword index", merge_crowded, every=timedelta(seconds=15)),
+        Duty("ingestion tally", tally.fold, every=timedelta(seconds=10)),
     ]
 
 

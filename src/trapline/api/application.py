@@ -10,6 +10,7 @@ from trapline.api.firecrawl import routes as firecrawl
 from trapline.api.limits import RateLimits
 from trapline.api.native import (
     admin,
+    applications,
     changes,
     duplicates,
     events,
@@ -22,6 +23,8 @@ from trapline.api.native import (
     pages,
     schedules,
     sites,
+    sources,
+    uploads,
     watchers,
 )
 from trapline.db.pool import Database
@@ -60,6 +63,9 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
         logs,
         schedules,
         watchers,
+        applications,
+        sources,
+        uploads,
     ):
         app.include_router(part.router)
     for router in firecrawl.ROUTERS:

@@ -6,7 +6,6 @@ from typing import Final
 from msgspec import Struct
 
 from trapline.model import ApplicationId, PageId, SourceId
-
 from trapline.queue.kinds import Handler, Kind, Kinds
 from trapline.queue.retries import RetryPolicy
 
@@ -84,7 +83,12 @@ _PATIENT = RetryPolicy(max_attempts=4, first=timedelta(seconds=2))
 
 
 def crawl_kinds(
-    kickoff: Handler | None = None, sitemap: Handler | None = None, page: Handler | None = None
+    kickoff: Handler | None = None,
+    sitemap: Handler | None = None,
+    page: Handler | None = None,
+    *,
+    file: Handler | None = None,
+    index: Handler | None = None,
 ) -> Kinds:
     """Return the kinds, with their handlers where there is a worker to run them."""
     return Kinds(
@@ -93,7 +97,7 @@ def crawl_kinds(
             Kind(SITEMAP, SitemapTask, sitemap, _PATIENT, stored=True),
             Kind(PAGE, PageTask, page, _PATIENT, stored=True),
             Kind(MAP, MapTask),
-            *ingest_kinds(),
+            *ingest_kinds(file, index),
         )
     )
 

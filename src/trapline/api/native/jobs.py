@@ -19,9 +19,8 @@ from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.db.tenancy import Principal
 from trapline.model import JobId, SiteId
-from trapline.pipeline import pagefiles, templates
+from trapline.pipeline import ingestion, pagefiles, templates
 from trapline.pipeline.exporting import write_warc
-from trapline.pipeline.kinds import stored_kinds
 from trapline.pipeline.pagefiles import PageFormat
 from trapline.pipeline.templates import Order
 from trapline.queue import jobs, listing, quotas, tasks, why
@@ -305,7 +304,7 @@ async def retry_job(conn: Tenant, who: Writer, job_id: UUID) -> Job:
     now = datetime.now(UTC)
     await quotas.require_pages(conn, who.organisation_id, now=now)
     found = await _find(conn, job_id)
-    again = await jobs.retry(conn, stored_kinds(), found.id, now=now)
+    again = await ingestion.retry(conn, found.id)
     return Job.of(await jobs.get(conn, again))
 
 

@@ -20,9 +20,7 @@ def default_model(settings: Settings) -> str:
 
 def default_config(settings: Settings) -> IngestConfig:
     """Return how new sources are cut and embedded, unless they say otherwise."""
-    return IngestConfig(
-        default_model(settings), settings.chunk_tokens, settings.chunk_overlap
-    )
+    return IngestConfig(default_model(settings), settings.chunk_tokens, settings.chunk_overlap)
 
 
 @dataclass(slots=True)

@@ -329,18 +329,27 @@ async def end_files(
 
 _END_SOURCES: Final = """
 -- name: EndSources
-UPDATE knowledge.source
-SET status = $1, error = $2, updated_at = now()
-WHERE job_id = $3 AND kind <> 'file' AND status IN ('pending', 'processing')
-RETURNING id AS source_id
+UPDATE knowledge.source s
+SET
+    status = CASE WHEN e.found THEN $1::text ELSE 'failed' END,
+    error = CASE WHEN e.found THEN $2::text ELSE $3::text END,
+    updated_at = now()
+FROM (
+    SELECT i.id, $1::text <> 'completed' OR EXISTS (
+        SELECT FROM knowledge.entry e WHERE e.source_id = i.id AND e.generation = i.generation
+    ) AS found
+    FROM knowledge.source i WHERE i.job_id = $4
+) AS e
+WHERE s.id = e.id AND s.kind <> 'file' AND s.status IN ('pending', 'processing')
+RETURNING s.id AS source_id
 """
 
 
 async def end_sources(
-    conn: Connection, *, status: str, error: str | None, job_id: JobId
+    conn: Connection, *, status: str, error: str | None, reason: str, job_id: JobId
 ) -> list[SourceId]:
-    """Note how a job ended for the sources that it fills and that are not files."""
-    return [row[0] for row in await conn.fetch(_END_SOURCES, status, error, job_id)]
+    """Note how a job ended for the sources that it fills and that are not files. One without any text has failed, whatever the job says."""
+    return [row[0] for row in await conn.fetch(_END_SOURCES, status, error, reason, job_id)]
 
 
 _LEFT_FILES: Final = """

@@ -89,11 +89,21 @@ FROM unnest(
 WHERE s.id = ended.id AND s.job_id = ended.job_id AND s.kind = 'file';
 
 -- name: EndSources :many
--- Note how a job ended for the sources that it fills and that are not files.
-UPDATE knowledge.source
-SET status = sqlc.arg(status), error = sqlc.narg(error), updated_at = now()
-WHERE job_id = sqlc.arg(job_id) AND kind <> 'file' AND status IN ('pending', 'processing')
-RETURNING id AS source_id;
+-- Note how a job ended for the sources that it fills and that are not files. One without any text
+-- has failed, whatever the job says.
+UPDATE knowledge.source s
+SET
+    status = CASE WHEN e.found THEN sqlc.arg(status)::text ELSE 'failed' END,
+    error = CASE WHEN e.found THEN sqlc.narg(error)::text ELSE sqlc.arg(reason)::text END,
+    updated_at = now()
+FROM (
+    SELECT i.id, sqlc.arg(status)::text <> 'completed' OR EXISTS (
+        SELECT FROM knowledge.entry e WHERE e.source_id = i.id AND e.generation = i.generation
+    ) AS found
+    FROM knowledge.source i WHERE i.job_id = sqlc.arg(job_id)
+) AS e
+WHERE s.id = e.id AND s.kind <> 'file' AND s.status IN ('pending', 'processing')
+RETURNING s.id AS source_id;
 
 -- name: LeftFiles :many
 -- Files that a job has left without an end.

@@ -80,6 +80,11 @@ class VersionTextRow(Struct, frozen=True, gc=False):
     metadata: Any
 
 
+class FailedFilesRow(Struct, frozen=True, gc=False):
+    name: str
+    error: str
+
+
 _KNOWN_FILES: Final = """
 -- name: KnownFiles
 SELECT
@@ -313,3 +318,47 @@ async def version_text(conn: Connection, *, version_id: int) -> VersionTextRow |
     """The text of a page's version, and what is known of it."""
     row = await conn.fetchrow(_VERSION_TEXT, version_id)
     return None if row is None else VersionTextRow(*row)
+
+
+_JOBS_WITH_ITEMS: Final = """
+-- name: JobsWithItems
+SELECT wanted.id::uuid AS "job_id!"
+FROM unnest($1::uuid[]) AS wanted (id)
+WHERE EXISTS (SELECT FROM knowledge.source s WHERE s.job_id = wanted.id)
+    OR EXISTS (SELECT FROM knowledge.tally t WHERE t.job_id = wanted.id)
+"""
+
+
+async def jobs_with_items(conn: Connection, *, job_ids: Sequence[JobId]) -> list[JobId]:
+    """Which of these jobs make something searchable."""
+    return [row[0] for row in await conn.fetch(_JOBS_WITH_ITEMS, job_ids)]
+
+
+_FAILED_FILES: Final = """
+-- name: FailedFiles
+SELECT (t.payload ->> 'name')::text AS "name!", d.error
+FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
+WHERE d.job_id = $1 AND t.kind = 'file'
+ORDER BY 1
+"""
+
+
+async def failed_files(conn: Connection, *, job_id: JobId) -> list[FailedFilesRow]:
+    """The files that a job could not take in, by name, and why."""
+    return [FailedFilesRow(*row) for row in await conn.fetch(_FAILED_FILES, job_id)]
+
+
+_LAST_REFUSAL: Final = """
+-- name: LastRefusal
+SELECT (e.data ->> 'error')::text AS "error!"
+FROM queue.event e
+WHERE e.job_id = $1 AND e.type = 'page' AND e.data ->> 'error' IS NOT NULL
+ORDER BY e.number DESC
+LIMIT 1
+"""
+
+
+async def last_refusal(conn: Connection, *, job_id: JobId) -> str | None:
+    """Why the last page that a job could not have was not had."""
+    value: str | None = await conn.fetchval(_LAST_REFUSAL, job_id)
+    return value

@@ -146,3 +146,25 @@ SELECT
     v.metadata
 FROM store.version v
 WHERE v.id = sqlc.arg(version_id);
+
+-- name: JobsWithItems :many
+-- Which of these jobs make something searchable.
+SELECT wanted.id::uuid AS "job_id!"
+FROM unnest(sqlc.arg(job_ids)::uuid[]) AS wanted (id)
+WHERE EXISTS (SELECT FROM knowledge.source s WHERE s.job_id = wanted.id)
+    OR EXISTS (SELECT FROM knowledge.tally t WHERE t.job_id = wanted.id);
+
+-- name: FailedFiles :many
+-- The files that a job could not take in, by name, and why.
+SELECT (t.payload ->> 'name')::text AS "name!", d.error
+FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
+WHERE d.job_id = sqlc.arg(job_id) AND t.kind = 'file'
+ORDER BY 1;
+
+-- name: LastRefusal :one
+-- Why the last page that a job could not have was not had.
+SELECT (e.data ->> 'error')::text AS "error!"
+FROM queue.event e
+WHERE e.job_id = sqlc.arg(job_id) AND e.type = 'page' AND e.data ->> 'error' IS NOT NULL
+ORDER BY e.number DESC
+LIMIT 1;
