@@ -21,6 +21,7 @@ from trapline.api.native import (
     members,
     organisations,
     pages,
+    progress,
     schedules,
     sites,
     sources,
@@ -65,6 +66,7 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
         watchers,
         applications,
         sources,
+        progress,
         uploads,
     ):
         app.include_router(part.router)
