@@ -2,8 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
 
 import aiohttp
 import pytest
@@ -12,9 +13,16 @@ import uvicorn
 from trapline.api import application
 from trapline.db import tenancy
 from trapline.db.pool import Database
+from trapline.measure import Recorder
 from trapline.settings import Settings
 
-Served = Callable[[Settings], AbstractAsyncContextManager[aiohttp.ClientSession]]
+
+class Served(Protocol):
+    """Serves the application with some settings."""
+
+    def __call__(
+        self, settings: Settings, recorder: Recorder | None = None
+    ) -> AbstractAsyncContextManager[aiohttp.ClientSession]: ...
 
 
 @pytest.fixture
@@ -22,12 +30,18 @@ def served(database: Database) -> Served:
     """Serve the application with other settings than the usual ones."""
 
     @asynccontextmanager
-    async def serve(settings: Settings) -> AsyncIterator[aiohttp.ClientSession]:
+    async def serve(
+        settings: Settings, recorder: Recorder | None = None
+    ) -> AsyncIterator[aiohttp.ClientSession]:
         async with database.system_tx() as conn:
             await tenancy.ensure_default(conn)
         listener = socket.create_server(("127.0.0.1", 0))
         server = uvicorn.Server(
-            uvicorn.Config(application.build(database, settings), log_config=None, lifespan="off")
+            uvicorn.Config(
+                application.build(database, settings, recorder=recorder),
+                log_config=None,
+                lifespan="off",
+            )
         )
         running = asyncio.create_task(server.serve(sockets=[listener]))
         base = f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -18,6 +18,7 @@ from trapline.api.native import (
     keys,
     logs,
     members,
+    metrics,
     organisations,
     pages,
     schedules,
@@ -25,11 +26,17 @@ from trapline.api.native import (
     watchers,
 )
 from trapline.db.pool import Database
+from trapline.measure import Recorder
 from trapline.settings import Settings
 
 
-def build(database: Database, settings: Settings, engine: Engine | None = None) -> FastAPI:
-    """Without an engine, what needs one is not available."""
+def build(
+    database: Database,
+    settings: Settings,
+    engine: Engine | None = None,
+    recorder: Recorder | None = None,
+) -> FastAPI:
+    """Without an engine, what needs one is not available; without a recorder, nothing is recorded."""
     app = FastAPI(
         title="Trapline",
         version=__version__,
@@ -58,6 +65,7 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
         events,
         jobs,
         logs,
+        metrics,
         schedules,
         watchers,
     ):
@@ -76,5 +84,5 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
         allow_headers=["*"],
         expose_headers=["Retry-After", "X-Request-Id"],
     )
-    app.add_middleware(tracing.TraceRequests)
+    app.add_middleware(tracing.TraceRequests, recorder=recorder)
     return app
