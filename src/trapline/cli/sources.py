@@ -33,8 +33,19 @@ def command() -> None:
 
 @command.command("list")
 @click.option("--app", "application", help="Only those of an application, by id or name.")
-@click.option("--status", type=click.Choice(["pending", "completed", "failed", "cancelled"]))
-@click.option("--limit", "most", type=click.IntRange(1, 100_000), default=100, show_default=True)
+@click.option(
+    "--status",
+    type=click.Choice(["pending", "completed", "failed", "cancelled"]),
+    help="Only those that are so.",
+)
+@click.option(
+    "--limit",
+    "most",
+    type=click.IntRange(1, 100_000),
+    default=100,
+    show_default=True,
+    help="Most that are listed.",
+)
 @terminal.organisation_option
 @terminal.json_option
 @terminal.with_database
