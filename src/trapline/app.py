@@ -30,10 +30,12 @@ from trapline.measure import Recorder
 from trapline.measure.recorder import drop_sums
 from trapline.measure.sql import rollups as measured_days
 from trapline.pipeline import followups, retention, sites, templates
+from trapline.pipeline import intake as intakes
 from trapline.pipeline.gathering import Gathering, extract_kind
 from trapline.pipeline.ingesting import Ingesting
+from trapline.pipeline.intake import Intake
 from trapline.pipeline.keeping import Keeping
-from trapline.pipeline.kinds import crawl_kinds
+from trapline.pipeline.kinds import crawl_kinds, ingest_kinds
 from trapline.pipeline.language import LanguageModel
 from trapline.pipeline.mapping import Mapper
 from trapline.pipeline.results import Results
@@ -136,12 +138,12 @@ async def working(
         keeping = _keeping(settings)
         gathering = Gathering(model)
         ingesting = Ingesting(database, settings, keeping.blobs, Embedders(settings))
+        intake = Intake(database, settings, keeping.blobs)
         kinds = crawl_kinds(
             steps.kickoff,
             steps.sitemap,
             steps.page,
-            file=ingesting.file,
-            index=ingesting.index,
+            ingest=ingest_kinds(ingesting.file, ingesting.index, intake.awaited),
         )
         kinds.register(extract_kind(gathering.extract))
         worker = Worker(
@@ -198,6 +200,7 @@ def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
         *followups.duties(),
         *sites.duties(),
         *telling_duties(),
+        *intakes.duties(),
         _sweeping(blobs, settings),
         Duty("keyword index", merge_crowded, every=timedelta(seconds=15)),
         Duty("ingestion tally", tally.fold, every=timedelta(seconds=10)),

@@ -166,6 +166,13 @@ class Settings(BaseSettings):
         " organisation (GET /api/webhooks/changedetection); without it no report is taken.",
     )
 
+    firecrawl_webhook_secret: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("FIRECRAWL_WEBHOOK_SECRET", "firecrawl_webhook_secret"),
+        description="Secret of a Firecrawl account whose webhooks are taken in at"
+        " /api/webhooks/firecrawl; without it none is.",
+    )
+
     rate_limit: int | None = Field(
         default=None,
         ge=1,

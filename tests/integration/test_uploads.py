@@ -147,6 +147,16 @@ async def test_a_bomb_fails_alone(desk: aiohttp.ClientSession) -> None:
     assert (job["completed"], job["failed"]) == (1, 1)
 
 
+async def test_names_of_any_script_stay(desk: aiohttp.ClientSession) -> None:
+    body = (
+        '--x\r\nContent-Disposition: form-data; name="files"; filename="часы 時計 ü.md"\r\n\r\n'
+        f"{NOTE}\r\n--x--\r\n"
+    )
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    async with desk.post("/upload/documents", data=body.encode(), headers=headers) as answer:
+        assert (await answer.json())["files"][0]["name"] == "часы 時計 ü.md"
+
+
 @pytest.mark.parametrize(
     ("content_type", "body"),
     [

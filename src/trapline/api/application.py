@@ -18,6 +18,7 @@ from trapline.api.native import (
     duplicates,
     events,
     health,
+    intake,
     jobs,
     keys,
     logs,
@@ -35,7 +36,9 @@ from trapline.api.native import (
 from trapline.db.pool import Database
 from trapline.errors import TraplineError
 from trapline.measure import Recorder
+from trapline.pipeline.intake import Intake
 from trapline.settings import Settings
+from trapline.store.blobs import Blobs
 
 
 def build(
@@ -60,6 +63,8 @@ def build(
     app.state.database = database
     app.state.settings = settings
     app.state.engine = engine
+    app.state.blobs = Blobs.of(settings)
+    app.state.intake = Intake(database, settings, app.state.blobs)
     app.state.limits = RateLimits(settings.rate_limit)
     for part in (
         health,
@@ -79,6 +84,7 @@ def build(
         applications,
         sources,
         progress,
+        intake,
         uploads,
     ):
         app.include_router(part.router)

@@ -151,8 +151,9 @@ class _Stream:
         return piece
 
     def _header(self) -> None:
+        # Byte for byte: what is UTF-8 in it is read once its parts are known.
         name = self._name.decode("latin-1").lower()
-        self._headers[name] = self._value.decode("utf-8", "replace")
+        self._headers[name] = self._value.decode("latin-1")
         self._name = self._value = b""
 
     def _end(self) -> None:

@@ -85,6 +85,8 @@ class Ingesting:
     async def file(self, task: Task) -> Finished:
         """Read a file's bytes and make passages of its text."""
         payload: FileTask = task.payload
+        if payload.error is not None:
+            raise VisitFailed(ExitCode.EXTRACTION_FAILED, payload.error)
         large = payload.size >= self.settings.large_file_bytes
         async with self._room(large=large):
             place, config = await self._place(payload.source_id)

@@ -13,6 +13,7 @@ from trapline.knowledge import applications, sources, tally
 from trapline.knowledge.config import IngestConfig
 from trapline.knowledge.sources import NewSource, Provider
 from trapline.knowledge.sql import applications as application_queries
+from trapline.knowledge.sql import intake as intake_queries
 from trapline.knowledge.sql import sources as queries
 from trapline.knowledge.sql import tally as tally_queries
 from trapline.knowledge.sql.sources import SourceRow
@@ -277,9 +278,12 @@ async def settle(conn: Connection, job: JobRow) -> None:
     """Note for sources how the job that fills them ended, once it has."""
     failed = {row.source_id: row.error for row in await reads.failed_items(conn, job_id=job.id)}
     reason = await reads.last_refusal(conn, job_id=job.id) or "There is no text in it."
-    await queries.end_sources(
-        conn, job_id=job.id, status=job.status, error=job.error, reason=reason
-    )
+    status, error = job.status, job.error
+    intake = await intake_queries.intake_of_job(conn, job_id=job.id)
+    if intake is not None and intake.ended in {"failed", "cancelled"}:
+        # What came is in; but whoever sent it says that it is not all.
+        status, error = intake.ended, intake.error or f"The crawl elsewhere was {intake.ended}."
+    await queries.end_sources(conn, job_id=job.id, status=status, error=error, reason=reason)
     left = await queries.left_files(conn, job_id=job.id)
     # What a worker could not say itself: it died of the file nine times, or could not store it.
     lost = [row for row in left if row.source_id in failed]

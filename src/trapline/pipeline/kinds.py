@@ -24,6 +24,7 @@ SITEMAP: Final = "kickoff_sitemap"
 PAGE: Final = "single_urls"
 FILE: Final = "file"
 INDEX: Final = "index"
+AWAIT: Final = "await_crawl"
 
 
 class Kickoff(Struct, frozen=True):
@@ -67,6 +68,14 @@ class FileTask(Struct, frozen=True, omit_defaults=True):
     application_id: ApplicationId | None = None
     content_type: str | None = None
     title: str | None = None
+    # What its sender says is wrong with it; then there are no bytes.
+    error: str | None = None
+
+
+class AwaitTask(Struct, frozen=True):
+    """Keep a job open until a crawl elsewhere says that it ended."""
+
+    crawl: str
 
 
 class IndexTask(Struct, frozen=True, omit_defaults=True):
@@ -87,8 +96,7 @@ def crawl_kinds(
     sitemap: Handler | None = None,
     page: Handler | None = None,
     *,
-    file: Handler | None = None,
-    index: Handler | None = None,
+    ingest: tuple[Kind, ...] | None = None,
 ) -> Kinds:
     """Return the kinds, with their handlers where there is a worker to run them."""
     return Kinds(
@@ -97,16 +105,21 @@ def crawl_kinds(
             Kind(SITEMAP, SitemapTask, sitemap, _PATIENT, stored=True),
             Kind(PAGE, PageTask, page, _PATIENT, stored=True),
             Kind(MAP, MapTask),
-            *ingest_kinds(file, index),
+            *(ingest or ingest_kinds()),
         )
     )
 
 
-def ingest_kinds(file: Handler | None = None, index: Handler | None = None) -> tuple[Kind, ...]:
+def ingest_kinds(
+    file: Handler | None = None,
+    index: Handler | None = None,
+    awaited: Handler | None = None,
+) -> tuple[Kind, ...]:
     """Return the kinds of tasks that make texts searchable; also jobs that visit pages have them."""
     return (
         Kind(FILE, FileTask, file, RetryPolicy(max_attempts=3), stored=True),
         Kind(INDEX, IndexTask, index, RetryPolicy(max_attempts=3), stored=True),
+        Kind(AWAIT, AwaitTask, awaited, RetryPolicy(max_attempts=1)),
     )
 
 

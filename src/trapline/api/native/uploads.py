@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from trapline.api import multipart
 from trapline.api.access import Writer
-from trapline.api.engine import CurrentEngine, Engine
+from trapline.api.engine import CurrentEngine, Engine, ring
 from trapline.api.native.applications import interval_of
 from trapline.api.problems import Problem, problem
 from trapline.db.pool import Database
@@ -102,14 +102,14 @@ class UploadFields(_Camel):
         }
     },
 )
-async def upload_documents(request: Request, who: Writer, parts: CurrentEngine) -> Response:
+async def upload_documents(request: Request, who: Writer) -> Response:
     """Take in files: each becomes a knowledge source, and all together one job.
 
     What is wrong with a file is said of that file. If none can be taken, the answer is 400.
     """
     settings: Settings = request.app.state.settings
     database: Database = request.app.state.database
-    collecting = Collecting(database, parts.scraper.blobs, settings)
+    collecting = Collecting(database, request.app.state.blobs, settings)
     try:
         fields = await _collect(request, collecting)
         await collecting.flush()
@@ -120,7 +120,7 @@ async def upload_documents(request: Request, who: Writer, parts: CurrentEngine) 
     async with database.tenant_tx(who.organisation_id) as conn:
         owner = await _owner(conn, who, fields, settings)
         registered = await uploads.register(conn, owner, collecting.files, settings)
-    parts.bell.ring(ready=True)
+    ring(request)
     body = _uploaded(registered, collecting)
     return JSONResponse(body.model_dump(mode="json", by_alias=True), status_code=202)
 
@@ -268,7 +268,7 @@ async def _fetch(request: Request, who: Principal, parts: Engine, wish: UrlWish)
             ),
             settings,
         )
-    parts.bell.ring(ready=True)
+    ring(request)
     started = UrlStarted(job_id=job_id, knowledge_source_id=source.id)
     if wish.crawl_links:
         return JSONResponse(started.model_dump(mode="json", by_alias=True), status_code=202)

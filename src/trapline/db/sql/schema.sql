@@ -3358,6 +3358,8 @@ CREATE INDEX chunk_source_idx ON knowledge.chunk USING btree (source_id);
 
 CREATE INDEX generation_model_idx ON knowledge.generation USING btree (model_id);
 
+CREATE INDEX intake_job_idx ON knowledge.intake USING btree (job_id);
+
 CREATE INDEX intake_source_idx ON knowledge.intake USING btree (source_id);
 
 CREATE INDEX segment_organisation_idx ON knowledge.segment USING btree (organisation_id, language);

@@ -55,6 +55,7 @@ CREATE TABLE knowledge.intake (
 );
 
 CREATE INDEX intake_source_idx ON knowledge.intake (source_id);
+CREATE INDEX intake_job_idx ON knowledge.intake (job_id);
 
 SELECT tenancy.isolate('knowledge.tally');
 SELECT tenancy.isolate('deliver.inbox');
