@@ -51,6 +51,9 @@ def job_id_of(text: str) -> JobId:
 @click.option("--status", type=click.Choice(get_args(jobs.Status)), help="Only jobs in this state.")
 @click.option("--kind", help="Only jobs of this kind.")
 @click.option(
+    "--sort", type=click.Choice(get_args(listing.Order)), default="newest", help="What comes first."
+)
+@click.option(
     "--limit",
     default=50,
     show_default=True,
@@ -64,11 +67,12 @@ async def list_(
     database: Database,
     status: jobs.Status | None,
     kind: str | None,
+    sort: listing.Order,
     limit: int,
     org: str,
     as_json: bool,
 ) -> None:
-    """List jobs, newest first.
+    """List jobs, newest or oldest first.
 
     \b
     Example: trapline jobs list --kind crawl --json
@@ -76,7 +80,7 @@ async def list_(
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
         rows = await listing.listed(
-            conn, Wanted(organisation.id, status=status, kind=kind), most=limit
+            conn, Wanted(organisation.id, status=status, kind=kind, order=sort), most=limit
         )
     terminal.show(
         rows if as_json else [_line(row) for row in rows], as_json=as_json, empty="No jobs yet."
