@@ -23,6 +23,7 @@ from trapline.pipeline import pagefiles, templates
 from trapline.pipeline.exporting import write_warc
 from trapline.pipeline.kinds import stored_kinds
 from trapline.pipeline.pagefiles import PageFormat
+from trapline.pipeline.sql import results
 from trapline.pipeline.templates import Order
 from trapline.queue import jobs, listing, quotas, tasks, why
 from trapline.queue.jobs import Status
@@ -90,7 +91,7 @@ class Job(BaseModel):
 
 
 class NewJob(BaseModel):
-    """A crawl of a `url`, or a `batch_scrape` of `urls`."""
+    """A `crawl`, `map` or `scrape` of a `url`, or a `batch_scrape` of `urls`."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -104,7 +105,7 @@ class NewJob(BaseModel):
         },
     )
 
-    kind: Literal["crawl", "batch_scrape"] = "crawl"
+    kind: Literal["crawl", "batch_scrape", "scrape", "map"] = "crawl"
     url: Annotated[str | None, Field(max_length=10_000)] = None
     urls: Annotated[list[str] | None, Field(max_length=templates.MOST_URLS)] = None
     options: dict[str, Any] = {}
@@ -183,6 +184,16 @@ class JobError(BaseModel):
     error: str
     failed_at: datetime
     resolution: Literal["retried", "resolved"] | None
+
+
+class Link(BaseModel):
+    """A URL of a site, with what is known of its page."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    url: str
+    title: str | None
+    description: str | None
 
 
 class Explanation(BaseModel):
@@ -342,6 +353,21 @@ async def list_errors(
     rows = await queries.errors_of_job(conn, job_id=found.id, after=after, most=most + 1)
     following = paging.cut(rows, most, lambda row: row.task_id)
     return Page(items=[JobError.model_validate(row) for row in rows[:most]], next=following)
+
+
+@router.get("/{job_id}/links")
+async def list_links(
+    conn: Tenant, who: Reader, job_id: UUID, cursor: Cursor = None, most: Most = 100
+) -> Page[Link]:
+    """List the URLs that a map found, in the order in which it found them."""
+    del who
+    found = await _find(conn, job_id)
+    number, position = paging.decode(cursor, tuple[paging.Number, paging.Number]) or (0, 0)
+    rows = await results.links_mapped(
+        conn, job_id=found.id, after_number=number, after_position=position, most=most + 1
+    )
+    following = paging.cut(rows, most, lambda row: (row.number, row.position))
+    return Page(items=[Link.model_validate(row) for row in rows[:most]], next=following)
 
 
 @router.get("/{job_id}/export", response_class=StreamingResponse)

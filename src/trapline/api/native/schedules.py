@@ -59,7 +59,8 @@ class SchedulePlan(BaseModel):
     template: Annotated[
         dict[str, Any],
         Field(
-            description="What each run does: `crawl` of a `url`, or `batch_scrape` of `urls`.",
+            description="What each run does: `crawl`, `map` or `scrape` of a `url`, or"
+            " `batch_scrape` of `urls`.",
             examples=[_TEMPLATE],
         ),
     ]
