@@ -19,6 +19,7 @@ from trapline.pipeline import templates
 from trapline.pipeline.kinds import stored_kinds
 from trapline.pipeline.options import DEFAULT_LIMIT
 from trapline.pipeline.report import Report
+from trapline.pipeline.results import counts as counts_of_pages
 from trapline.pipeline.sql import results
 from trapline.pipeline.templates import Order
 from trapline.queue import jobs, listing, why
@@ -107,11 +108,13 @@ async def show(database: Database, job: str, as_json: bool) -> None:
         row = await jobs.get(conn, job_id_of(job))
         progress = await jobs.progress(conn, row)
         report = await reports.report(conn, row.id)
+        pages = await counts_of_pages(conn, row.id)
     shown = {"percent": progress.percent, "queued": progress.queued, "active": progress.active}
     if as_json:
-        terminal.show_json(asdict(row) | shown | {"report": report})
+        terminal.show_json(asdict(row) | shown | {"pages": pages, "report": report})
         return
-    terminal.show_one(asdict(row) | shown, as_json=False)
+    told = f"{pages.completed} done, {pages.remaining} to come, {pages.failed} failed"
+    terminal.show_one(asdict(row) | shown | {"pages": told}, as_json=False)
     _show_report(report)
 
 

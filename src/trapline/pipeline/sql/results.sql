@@ -3,12 +3,14 @@
 SELECT
     j.completed - u.completed AS "completed!",
     j.remaining - u.remaining AS "remaining!",
-    j.failed - u.failed AS "failed!"
+    j.failed - u.failed AS "failed!",
+    j.skipped - u.skipped AS "skipped!"
 FROM queue.job j
 CROSS JOIN LATERAL (
     SELECT
         count(*) FILTER (WHERE d.status = 0) AS completed,
         count(*) FILTER (WHERE d.status = 1) AS failed,
+        count(*) FILTER (WHERE d.status = 2) AS skipped,
         count(*) FILTER (WHERE d.status IS NULL AND j.status NOT IN ('completed', 'failed', 'cancelled'))
             AS remaining
     FROM queue.task t LEFT JOIN queue.done d ON d.task_id = t.id
