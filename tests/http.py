@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import aiohttp
 import pytest
 import uvicorn
+from fastapi import FastAPI
 
 from trapline.api import application
 from trapline.db import tenancy
@@ -25,20 +26,25 @@ def served(database: Database) -> Served:
     async def serve(settings: Settings) -> AsyncIterator[aiohttp.ClientSession]:
         async with database.system_tx() as conn:
             await tenancy.ensure_default(conn)
-        listener = socket.create_server(("127.0.0.1", 0))
-        server = uvicorn.Server(
-            uvicorn.Config(application.build(database, settings), log_config=None, lifespan="off")
-        )
-        running = asyncio.create_task(server.serve(sockets=[listener]))
-        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        try:
-            async with aiohttp.ClientSession(base) as client:
-                yield client
-        finally:
-            server.should_exit = True
-            await running
+        async with client_of(application.build(database, settings)) as client:
+            yield client
 
     return serve
+
+
+@asynccontextmanager
+async def client_of(app: FastAPI) -> AsyncIterator[aiohttp.ClientSession]:
+    """Serve an application on a free port, to one client."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    try:
+        async with aiohttp.ClientSession(base) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        await running
 
 
 @pytest.fixture

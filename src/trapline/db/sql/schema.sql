@@ -1859,6 +1859,37 @@ ALTER TABLE knowledge.entry ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE knowledge.generation (
+    source_id uuid NOT NULL,
+    generation integer NOT NULL,
+    organisation_id uuid NOT NULL,
+    model_id integer NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY knowledge.generation FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE knowledge.model (
+    id integer NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    dimension integer NOT NULL,
+    digest text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT model_dimension_check CHECK (((dimension >= 1) AND (dimension <= 4000)))
+);
+
+ALTER TABLE ONLY knowledge.model FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.model ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME knowledge.model_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE knowledge.posting (
     organisation_id uuid NOT NULL,
     segment_id bigint NOT NULL,
@@ -1918,6 +1949,17 @@ CREATE TABLE knowledge.source (
 );
 
 ALTER TABLE ONLY knowledge.source FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE knowledge.vector (
+    chunk_id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    model_id integer NOT NULL,
+    entry_id bigint NOT NULL,
+    embedding public.halfvec NOT NULL
+);
+ALTER TABLE ONLY knowledge.vector ALTER COLUMN embedding SET STORAGE PLAIN;
+
+ALTER TABLE ONLY knowledge.vector FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE queue.agent (
     id bigint NOT NULL,
@@ -2906,6 +2948,15 @@ ALTER TABLE ONLY knowledge.entry
 ALTER TABLE ONLY knowledge.entry
     ADD CONSTRAINT entry_source_id_generation_uri_key UNIQUE (source_id, generation, uri);
 
+ALTER TABLE ONLY knowledge.generation
+    ADD CONSTRAINT generation_pkey PRIMARY KEY (source_id, generation);
+
+ALTER TABLE ONLY knowledge.model
+    ADD CONSTRAINT model_organisation_id_name_dimension_digest_key UNIQUE (organisation_id, name, dimension, digest);
+
+ALTER TABLE ONLY knowledge.model
+    ADD CONSTRAINT model_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY knowledge.posting
     ADD CONSTRAINT posting_pkey PRIMARY KEY (segment_id, term, part);
 
@@ -2914,6 +2965,9 @@ ALTER TABLE ONLY knowledge.segment
 
 ALTER TABLE ONLY knowledge.source
     ADD CONSTRAINT source_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.vector
+    ADD CONSTRAINT vector_pkey PRIMARY KEY (chunk_id);
 
 ALTER TABLE ONLY queue.agent
     ADD CONSTRAINT agent_pkey PRIMARY KEY (id);
@@ -3107,13 +3161,19 @@ CREATE INDEX url_host_idx ON frontier.url USING btree (host_id);
 
 CREATE UNIQUE INDEX application_name_key ON knowledge.application USING btree (organisation_id, lower(name));
 
+CREATE INDEX chunk_hash_idx ON knowledge.chunk USING hash (hash);
+
 CREATE INDEX chunk_source_idx ON knowledge.chunk USING btree (source_id);
+
+CREATE INDEX generation_model_idx ON knowledge.generation USING btree (model_id);
 
 CREATE INDEX segment_organisation_idx ON knowledge.segment USING btree (organisation_id, language);
 
 CREATE INDEX source_application_idx ON knowledge.source USING btree (application_id);
 
 CREATE INDEX source_organisation_idx ON knowledge.source USING btree (organisation_id, created_at);
+
+CREATE INDEX vector_model_idx ON knowledge.vector USING btree (model_id);
 
 CREATE INDEX agent_alive_idx ON queue.agent USING btree (id) WHERE (finished_at IS NULL);
 
@@ -3334,6 +3394,15 @@ ALTER TABLE ONLY knowledge.chunk
 ALTER TABLE ONLY knowledge.entry
     ADD CONSTRAINT entry_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY knowledge.generation
+    ADD CONSTRAINT generation_model_id_fkey FOREIGN KEY (model_id) REFERENCES knowledge.model(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.generation
+    ADD CONSTRAINT generation_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.model
+    ADD CONSTRAINT model_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY knowledge.posting
     ADD CONSTRAINT posting_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES knowledge.segment(id) ON DELETE CASCADE;
 
@@ -3345,6 +3414,9 @@ ALTER TABLE ONLY knowledge.source
 
 ALTER TABLE ONLY knowledge.source
     ADD CONSTRAINT source_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.vector
+    ADD CONSTRAINT vector_chunk_id_fkey FOREIGN KEY (chunk_id) REFERENCES knowledge.chunk(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY queue.job
     ADD CONSTRAINT job_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
@@ -3478,6 +3550,10 @@ ALTER TABLE knowledge.chunk ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.entry ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE knowledge.generation ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.model ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE knowledge.posting ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.segment ENABLE ROW LEVEL SECURITY;
@@ -3490,11 +3566,19 @@ CREATE POLICY tenant ON knowledge.chunk TO trapline_tenant USING ((organisation_
 
 CREATE POLICY tenant ON knowledge.entry TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON knowledge.generation TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.model TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON knowledge.posting TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.segment TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.source TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.vector TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+ALTER TABLE knowledge.vector ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY worker ON knowledge.application TO trapline_worker USING (true);
 
@@ -3502,11 +3586,17 @@ CREATE POLICY worker ON knowledge.chunk TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.entry TO trapline_worker USING (true);
 
+CREATE POLICY worker ON knowledge.generation TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.model TO trapline_worker USING (true);
+
 CREATE POLICY worker ON knowledge.posting TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.segment TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.source TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.vector TO trapline_worker USING (true);
 
 ALTER TABLE queue.dead_letter ENABLE ROW LEVEL SECURITY;
 
@@ -3831,6 +3921,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.chunk TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.entry TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.entry TO trapline_worker;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.generation TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.generation TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.model TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.model TO trapline_worker;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.posting TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.posting TO trapline_worker;
 
@@ -3839,6 +3935,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.segment TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.vector TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.vector TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.agent TO trapline_worker;
 GRANT SELECT ON TABLE queue.agent TO trapline_tenant;
