@@ -53,8 +53,8 @@ async def command(
     of a job or a site as JSON lines, CSV or markdown.
 
     \b
-    Examples: trapline export --warc crawl.warc.gz --site https://example.com
-              trapline export --markdown docs.zip --site docs
+    Example: trapline export --warc crawl.warc.gz --site https://example.com
+             trapline export --markdown docs.zip --site docs
     """
     pages: dict[PageFormat, Path | None] = {"jsonl": jsonl, "csv": csv, "markdown": markdown}
     chosen = [(name, path) for name, path in pages.items() if path is not None]
