@@ -45,7 +45,7 @@ def read_links(
     budget = _TEXT_BUDGET
     hrefs = map(methodcaller("attr", "href"), anchors)
     for anchor, href, region, unseen in zip(anchors, hrefs, placed, hidden, strict=True):
-        if not href:
+        if not href or href[0] == "#":
             continue
         url = resolver.absolute(href)
         if url is None:

@@ -19,13 +19,15 @@ _PIXEL: Final = frozenset({"0", "1", "2", "0px", "1px", "2px"})
 _INVISIBLE: Final = "\u200b\u2060\ufeff\u00ad"
 _LINE_MARK: Final = re.compile(r"#{1,6} |[-*+] |\d+[.)] |> ")
 _MAX_ALT: Final = 500
-# The renderer writes tags where emphasis ends in punctuation, as if a letter always followed.
-# Code comes first in the alternatives, so that tags in it are left alone.
+# Where something may begin that `_with_marks` looks at; nothing else costs anything.
+_NOTABLE: Final = re.compile(r"[`~<]")
+_FENCED: Final = re.compile(
+    r"(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^ *(?P=fence)", re.DOTALL | re.MULTILINE
+)
+_CODE: Final = re.compile(r"(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)", re.DOTALL)
 _EMPHASIS: Final = re.compile(
-    r"^ *(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^ *(?P=fence)"
-    r"|(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)"
-    r"|(?<![*\w])<(?P<tag>strong|em)>(?P<words>[^\s<>*][^<>*\n]*(?<!\s))</(?P=tag)>(?=[\s.,;:!?)\]]|$)",
-    re.DOTALL | re.MULTILINE,
+    r"(?<![*\w])<(?P<tag>strong|em)>(?P<words>[^\s<>*][^<>*\n]*(?<!\s))</(?P=tag)>(?=[\s.,;:!?)\]]|$)",
+    re.MULTILINE,
 )
 
 
@@ -50,16 +52,35 @@ def render(body: turbohtml.Element, absolute: Absolute, *, drop_data_images: boo
     return _tidy(body.to_markdown(options))
 
 
-def _emphasised(match: re.Match[str]) -> str:
-    if match["words"] is None:
-        return match[0]
-    mark = "**" if match["tag"] == "strong" else "*"
-    return f"{mark}{match['words']}{mark}"
+def _with_marks(text: str) -> str:
+    """The renderer writes tags where emphasis ends in punctuation, as if a letter always followed.
+
+    Tags in code are left alone.
+    """
+    parts: list[str] = []
+    written, at = 0, 0
+    while notable := _NOTABLE.search(text, at):
+        at = notable.start()
+        if text[at] == "<":
+            if match := _EMPHASIS.match(text, at):
+                mark = "**" if match["tag"] == "strong" else "*"
+                parts += (text[written:at], mark, match["words"], mark)
+                written = match.end()
+        else:
+            match = _code_at(text, at)
+        at = match.end() if match else at + 1
+    return "".join((*parts, text[written:]))
+
+
+def _code_at(text: str, at: int) -> re.Match[str] | None:
+    starts_line = not text[text.rfind("\n", 0, at) + 1 : at].strip(" ")
+    fenced = _FENCED.match(text, at) if starts_line else None
+    return fenced or _CODE.match(text, at)
 
 
 def _tidy(text: str) -> str:
     if "</strong>" in text or "</em>" in text:
-        text = _EMPHASIS.sub(_emphasised, text)
+        text = _with_marks(text)
     if not text.isascii():
         for char in _INVISIBLE:
             if char in text:
@@ -79,21 +100,32 @@ class _Links:
 
     def __init__(self, absolute: Absolute) -> None:
         self._absolute = absolute
+        self._targets: dict[str, str | None] = {}
 
     def __call__(self, element: turbohtml.Element, rendered: str) -> str:
         text = rendered.strip()
         if not text:
             return " " if rendered else ""
         href = element.attr("href")
-        if not href or (href.startswith("#") and text.lower() in _ANCHOR_MARKS):
+        if not href or (href[0] == "#" and text.lower() in _ANCHOR_MARKS):
             return "" if href else rendered
-        target = self._absolute(href)
+        target = self._target(href)
         if target is None:
             return rendered
+        if text == rendered and "\n" not in text:
+            return _linked(text, target)
         lead = rendered[: len(rendered) - len(rendered.lstrip())]
         trail = rendered[len(rendered.rstrip()) :]
         first, newline, rest = text.partition("\n")
         return f"{lead}{_linked(first, target)}{newline}{rest}{trail}"
+
+    def _target(self, href: str) -> str | None:
+        try:
+            return self._targets[href]
+        except KeyError:
+            found = self._absolute(href)
+            target = self._targets[href] = _target(found) if found is not None else None
+            return target
 
 
 def _linked(line: str, target: str) -> str:
@@ -101,9 +133,9 @@ def _linked(line: str, target: str) -> str:
     mark = _LINE_MARK.match(line)
     prefix = mark[0] if mark else ""
     text = line[len(prefix) :].replace("\\|", "|")
-    if not text or text.startswith("["):
+    if not text or text[0] == "[":
         return line
-    return f"{prefix}[{text}]({_target(target)})"
+    return f"{prefix}[{text}]({target})"
 
 
 def _target(url: str) -> str:

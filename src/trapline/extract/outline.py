@@ -8,6 +8,7 @@ That keeps everything downstream free of per-node Python.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice, repeat
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
@@ -40,7 +41,7 @@ _TAGS: Final = re.findall(
 )
 TAG: Final = {tag: OTHER_TAG + 1 + number for number, tag in enumerate(_TAGS)}
 TAGS: Final = ("", "", "", *_TAGS)
-_CODES: Final[dict[object, int]] = {
+CODES: Final[dict[object, int]] = {
     turbohtml.Text: TEXT_NODE,
     turbohtml.CData: TEXT_NODE,
     turbohtml.Document: OTHER_NODE,
@@ -50,7 +51,7 @@ _CODES: Final[dict[object, int]] = {
     turbohtml.Doctype: OTHER_NODE,
     turbohtml.ProcessingInstruction: OTHER_NODE,
 }
-_CODES.update(TAG)
+CODES.update(TAG)
 _ALL_CODES: Final = np.arange(len(TAGS) + 1)
 
 
@@ -61,7 +62,7 @@ def tag_set(names: str) -> Flags:
     return table
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outline:
     """Row 0 is the document; `last` is the row of a node's last descendant (itself for a leaf)."""
 
@@ -73,11 +74,15 @@ class Outline:
     """All rows, in order of their code."""
     code_starts: list[int]
     """Where in `by_code` the rows of each code start."""
-    rows: dict[Any, int]
-    """Row of every node but the texts."""
     doublings: int
     """How often pointers to parents must be doubled to reach the root from everywhere."""
     cut: bool
+
+    @cached_property
+    def rows(self) -> dict[Any, int]:
+        """Row of every node but the texts."""
+        holders = np.flatnonzero(self.code != TEXT_NODE).tolist()
+        return dict(zip(map(self.nodes.__getitem__, holders), holders, strict=True))
 
     def rows_of(self, tag: str) -> Ints:
         """The rows of one tag's elements."""
@@ -128,7 +133,7 @@ def read_outline(tree: turbohtml.Document) -> Outline:
     size = len(nodes)
     # An element gives its tag, any other node its type.
     kinds = map(getattr, nodes, repeat("tag"), map(type, nodes))
-    code = np.fromiter(map(_CODES.get, kinds, repeat(OTHER_TAG)), np.intp, size)
+    code = np.fromiter(map(CODES.get, kinds, repeat(OTHER_TAG)), np.intp, size)
     holders = np.flatnonzero(code != TEXT_NODE).tolist()
     rows = dict(zip(map(nodes.__getitem__, holders), holders, strict=True))
     rows[None] = 0
@@ -139,7 +144,7 @@ def read_outline(tree: turbohtml.Document) -> Outline:
     cut = size > MAX_NODES
     code_starts = code.take(by_code).searchsorted(_ALL_CODES).tolist()
     doublings = _depth(last).bit_length()
-    return Outline(nodes, code, parent, last, by_code, code_starts, rows, doublings, cut)
+    return Outline(nodes, code, parent, last, by_code, code_starts, doublings, cut)
 
 
 def _last_descendants(parent: Ints) -> Ints:

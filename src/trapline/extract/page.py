@@ -22,9 +22,10 @@ from trapline.extract.fallback import asks_for_scripts, fallback_text
 from trapline.extract.images import read_images
 from trapline.extract.links import read_links
 from trapline.extract.metadata import describe_text, read_metadata
-from trapline.extract.outline import Flags, Outline, read_outline
+from trapline.extract.outline import Flags, Outline
 from trapline.extract.pruning import open_templates, prune
-from trapline.extract.reading import Reading, read_page
+from trapline.extract.reader import read_outline
+from trapline.extract.reading import Features
 from trapline.extract.resolve import Resolver
 from trapline.extract.scorer import Scorer, shipped_scorer
 from trapline.extract.selection import choose, chosen_text, with_headline
@@ -128,7 +129,7 @@ class _Contents:
             tree.remove(selector)
         if self.options.exclude_tags:
             outline = read_outline(tree)
-        reading = read_page(tree, outline, resolver.page)
+        reading = self.scorer.features(tree, outline, resolver.page)
         chosen, doubt = self._chosen(reading, tree)
         text = chosen_text(chosen, reading.blocks, outline)
         page_type = self.scorer.page_type(reading)
@@ -140,7 +141,7 @@ class _Contents:
         html, written = self._rendered(tree.find("body") or tree.root, resolver)
         return Content(page_type, text, written, html, _sentences(warnings))
 
-    def _chosen(self, reading: Reading, tree: turbohtml.Document) -> tuple[Flags, str | None]:
+    def _chosen(self, reading: Features, tree: turbohtml.Document) -> tuple[Flags, str | None]:
         blocks = reading.blocks
         if self.options.include_tags:
             wanted = [element for tag in self.options.include_tags for element in tree.select(tag)]
@@ -152,7 +153,7 @@ class _Contents:
         unsure = float(scores.max()) < _UNSURE_BELOW
         return choose(scores, blocks), _UNSURE if unsure else None
 
-    def _shown(self, chosen: Flags, reading: Reading) -> Flags:
+    def _shown(self, chosen: Flags, reading: Features) -> Flags:
         """What is rendered: a reader misses the headline, which the text need not repeat."""
         if self.options.include_tags:
             return chosen
@@ -171,7 +172,7 @@ class _Contents:
         return html, markdown.render(body, Targets(resolver), drop_data_images=drop)
 
 
-def _without_scripts(reading: Reading, chosen: Flags) -> bool:
+def _without_scripts(reading: Features, chosen: Flags) -> bool:
     """Whether all that was chosen is shown only where scripts do not run."""
     spare = reading.outline.rows_of("noscript")
     return bool((reading.outline.enclosing(spare, reading.blocks.first[chosen]) > 0).all())

@@ -8,6 +8,7 @@ import numpy as np
 from trapline.extract.blocks import Blocks
 from trapline.extract.outline import TAG, TEXT_NODE, Flags, Floats, Outline
 
+_BREAK: Final = TAG["br"]
 _FLOOR: Final = 0.25
 _REPEATED_WORDS: Final = 3
 _DATA_STARTS: Final = frozenset(('{"', "[{", "[["))
@@ -86,10 +87,11 @@ def chosen_text(chosen: Flags, blocks: Blocks, outline: Outline) -> str:
 
 def _as_written(outline: Outline, start: int, end: int) -> str:
     """The text between two rows with its own white space."""
+    codes = outline.code[start : end + 1].tolist()
     parts = []
-    for row in range(start, end + 1):
-        if outline.code[row] == TEXT_NODE:
-            parts.append(outline.nodes[row].data)
-        elif outline.code[row] == TAG["br"]:
+    for code, node in zip(codes, outline.nodes[start : end + 1], strict=True):
+        if code == TEXT_NODE:
+            parts.append(node.data)
+        elif code == _BREAK:
             parts.append("\n")
     return "".join(parts).strip("\n")
