@@ -6,6 +6,7 @@ The Python modules say what is meant, are what a machine without a compiler runs
 model is trained with. Tests hold the two together.
 """
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -66,9 +67,18 @@ def _ints(data: bytes) -> Ints:
     return np.frombuffer(data, dtype=np.intp)
 
 
+@dataclass(frozen=True, slots=True)
+class CompiledOutline(Outline):
+    def found(self, elements: list[Any]) -> Ints:
+        return np.array(_native.rows(self.nodes, elements) if elements else (), dtype=np.intp)
+
+    def written(self, start: int, end: int) -> str:
+        return _native.written(self.nodes, self.code, start, end)
+
+
 def read_outline(tree: turbohtml.Document) -> Outline:
     nodes, code, parent, last, by_code, starts, depth = _native.outline(tree, MAX_NODES)
-    return Outline(
+    return CompiledOutline(
         nodes,
         _ints(code),
         _ints(parent),

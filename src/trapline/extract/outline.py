@@ -6,9 +6,7 @@ That keeps everything downstream free of per-node Python.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice, repeat
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
@@ -62,7 +60,7 @@ def tag_set(names: str) -> Flags:
     return table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outline:
     """Row 0 is the document; `last` is the row of a node's last descendant (itself for a leaf)."""
 
@@ -77,12 +75,6 @@ class Outline:
     doublings: int
     """How often pointers to parents must be doubled to reach the root from everywhere."""
     cut: bool
-
-    @cached_property
-    def rows(self) -> dict[Any, int]:
-        """Row of every node but the texts."""
-        holders = np.flatnonzero(self.code != TEXT_NODE).tolist()
-        return dict(zip(map(self.nodes.__getitem__, holders), holders, strict=True))
 
     def rows_of(self, tag: str) -> Ints:
         """The rows of one tag's elements."""
@@ -107,10 +99,23 @@ class Outline:
         closing = np.bincount(self.last + 1, weights=values, minlength=size + 1)[:size]
         return np.cumsum(values - closing)
 
-    def found(self, elements: Iterable[Any]) -> Ints:
+    def found(self, elements: list[Any]) -> Ints:
         """The rows of some elements of the tree, ascending."""
-        rows = self.rows
-        return np.array(sorted({rows[e] for e in elements if e in rows}), dtype=np.intp)
+        wanted = set(elements)
+        rows = [row for row, node in enumerate(self.nodes) if node in wanted] if wanted else []
+        return np.array(rows, dtype=np.intp)
+
+    def written(self, start: int, end: int) -> str:
+        """The text between two rows with its own white space."""
+        parts = []
+        for code, node in zip(
+            self.code[start : end + 1].tolist(), self.nodes[start : end + 1], strict=True
+        ):
+            if code == TEXT_NODE:
+                parts.append(node.data)
+            elif code == TAG["br"]:
+                parts.append("\n")
+        return "".join(parts)
 
     def nearest(self, flags: Flags) -> Ints:
         """For each node the closest flagged node among itself and its ancestors; the root if none."""

@@ -6,9 +6,8 @@ from typing import Final
 import numpy as np
 
 from trapline.extract.blocks import Blocks
-from trapline.extract.outline import TAG, TEXT_NODE, Flags, Floats, Outline
+from trapline.extract.outline import Flags, Floats, Outline
 
-_BREAK: Final = TAG["br"]
 _FLOOR: Final = 0.25
 _REPEATED_WORDS: Final = 3
 _DATA_STARTS: Final = frozenset(('{"', "[{", "[["))
@@ -80,18 +79,7 @@ def chosen_text(chosen: Flags, blocks: Blocks, outline: Outline) -> str:
         texts = texts.copy()
         last = np.flatnonzero(np.diff(blocks.piece_block, append=len(blocks)))
         ends = blocks.piece_row[last[kept]]
-        for number, start, end in zip(kept, blocks.first[kept], ends, strict=True):
-            texts[number] = _as_written(outline, int(start), int(end))
+        starts = blocks.first[kept].tolist()
+        for number, start, end in zip(kept.tolist(), starts, ends.tolist(), strict=True):
+            texts[number] = outline.written(start, end).strip("\n")
     return "\n".join(compress(texts, chosen))
-
-
-def _as_written(outline: Outline, start: int, end: int) -> str:
-    """The text between two rows with its own white space."""
-    codes = outline.code[start : end + 1].tolist()
-    parts = []
-    for code, node in zip(codes, outline.nodes[start : end + 1], strict=True):
-        if code == TEXT_NODE:
-            parts.append(node.data)
-        elif code == _BREAK:
-            parts.append("\n")
-    return "".join(parts).strip("\n")

@@ -26,8 +26,12 @@ def equal_reading(body: str) -> None:
     assert found.nodes == expected.nodes
     for name in ("code", "parent", "last", "by_code"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
-    for name in ("code_starts", "doublings", "cut", "rows"):
+    for name in ("code_starts", "doublings", "cut"):
         assert getattr(found, name) == getattr(expected, name), name
+    elements = [*tree.find_all("p"), *tree.find_all("div"), turbohtml.Element("p")]
+    assert np.array_equal(found.found(elements), expected.found(elements))
+    end = len(found.nodes) - 1
+    assert found.written(0, end) == expected.written(0, end)
     equal_blocks(found)
     equal_features(tree, found)
 

@@ -72,6 +72,8 @@ static PyMethodDef methods[] = {
     {"configure", configure, METH_O, "Say what the words of the design are; once."},
     {"lexicon", lexicon_new, METH_O, "Make a table of words and their scores."},
     {"outline", native_outline, METH_VARARGS, "Read a tree into arrays."},
+    {"rows", native_rows, METH_VARARGS, "Find the rows of some nodes."},
+    {"written", native_written, METH_VARARGS, "Give the text between two rows as it is."},
     {"blocks", native_blocks, METH_VARARGS, "Cut a page's text into blocks."},
     {"reading", native_reading, METH_VARARGS, "Make the matrix of a page."},
     {"contexts", native_contexts, METH_VARARGS, "Average over the groups of each block."},

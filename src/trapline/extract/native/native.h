@@ -50,6 +50,7 @@ typedef struct {
 int numbers_open(Numbers *numbers, Py_ssize_t expected);
 void numbers_close(Numbers *numbers);
 int32_t number_of(Numbers *numbers, int64_t key);
+int is_numbered(const Numbers *numbers, int64_t key);
 
 /* Words and their scores. */
 typedef struct {
@@ -102,6 +103,8 @@ int summary_of_prose(Lexicon *lexicon, PyObject *text, Letters *room, Summary *s
 Summary summary_of_names(Lexicon *lexicon, PyObject *first, PyObject *second);
 
 PyObject *native_outline(PyObject *module, PyObject *args);
+PyObject *native_rows(PyObject *module, PyObject *args);
+PyObject *native_written(PyObject *module, PyObject *args);
 PyObject *native_blocks(PyObject *module, PyObject *args);
 PyObject *native_reading(PyObject *module, PyObject *args);
 PyObject *native_contexts(PyObject *module, PyObject *args);

@@ -344,3 +344,65 @@ PyObject *native_blocks(PyObject *module, PyObject *args) {
     PyBuffer_Release(&last);
     return result;
 }
+
+/* The rows of some nodes, ascending; those of another tree have none. */
+PyObject *native_rows(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *nodes, *wanted;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &nodes, &PyList_Type, &wanted)) {
+        return NULL;
+    }
+    Py_ssize_t size = PyList_GET_SIZE(nodes), count = PyList_GET_SIZE(wanted);
+    Numbers places;
+    PyObject *rows = PyList_New(0);
+    if (rows == NULL || numbers_open(&places, count + 1) < 0) {
+        Py_XDECREF(rows);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        number_of(&places, (int64_t)(intptr_t)PyList_GET_ITEM(wanted, i));
+    }
+    for (Py_ssize_t row = 0; row < size && rows != NULL; row++) {
+        if (is_numbered(&places, (int64_t)(intptr_t)PyList_GET_ITEM(nodes, row))) {
+            PyObject *number = PyLong_FromSsize_t(row);
+            if (number == NULL || PyList_Append(rows, number) < 0) {
+                Py_CLEAR(rows);
+            }
+            Py_XDECREF(number);
+        }
+    }
+    numbers_close(&places);
+    return rows;
+}
+
+/* The text between two rows with its own white space. */
+PyObject *native_written(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *nodes, *result = NULL;
+    Py_buffer code;
+    Py_ssize_t from, to;
+    if (!PyArg_ParseTuple(args, "O!y*nn", &PyList_Type, &nodes, &code, &from, &to)) {
+        return NULL;
+    }
+    Py_ssize_t size = PyList_GET_SIZE(nodes);
+    PyObject *parts = PyList_New(0), *empty = PyUnicode_FromString(""), *line = PyUnicode_FromString("\n");
+    int failed = parts == NULL || empty == NULL || line == NULL;
+    for (Py_ssize_t row = from; !failed && row <= to && row < size; row++) {
+        int64_t kind = ((const int64_t *)code.buf)[row];
+        if (kind == TEXT_NODE) {
+            PyObject *text = PyObject_GetAttr(PyList_GET_ITEM(nodes, row), name_data);
+            failed = text == NULL || PyList_Append(parts, text) < 0;
+            Py_XDECREF(text);
+        } else if (kind == design.br) {
+            failed = PyList_Append(parts, line) < 0;
+        }
+    }
+    if (!failed) {
+        result = PyUnicode_Join(empty, parts);
+    }
+    Py_XDECREF(parts);
+    Py_XDECREF(empty);
+    Py_XDECREF(line);
+    PyBuffer_Release(&code);
+    return result;
+}

@@ -353,17 +353,26 @@ void numbers_close(Numbers *numbers) {
     PyMem_Free(numbers->places);
 }
 
-/* At most as many different keys as were expected may be asked for. */
-int32_t number_of(Numbers *numbers, int64_t key) {
+/* Where a key stands, or the free place where it would. */
+static size_t key_place(const Numbers *numbers, int64_t key) {
     uint64_t mixed = (uint64_t)key * 0x9e3779b97f4a7c15u;
     size_t place = (mixed ^ (mixed >> 32)) & numbers->mask;
-    for (;; place = (place + 1) & numbers->mask) {
-        if (numbers->places[place] < 0) {
-            numbers->keys[place] = key;
-            return numbers->places[place] = numbers->count++;
-        }
-        if (numbers->keys[place] == key) {
-            return numbers->places[place];
-        }
+    while (numbers->places[place] >= 0 && numbers->keys[place] != key) {
+        place = (place + 1) & numbers->mask;
     }
+    return place;
+}
+
+/* At most as many different keys as were expected may be asked for. */
+int32_t number_of(Numbers *numbers, int64_t key) {
+    size_t place = key_place(numbers, key);
+    if (numbers->places[place] < 0) {
+        numbers->keys[place] = key;
+        numbers->places[place] = numbers->count++;
+    }
+    return numbers->places[place];
+}
+
+int is_numbered(const Numbers *numbers, int64_t key) {
+    return numbers->places[key_place(numbers, key)] >= 0;
 }
