@@ -4,7 +4,7 @@ from typing import Any
 
 import turbohtml
 
-from trapline.extract.outline import Floats, Ints
+from trapline.extract.outline import Flags, Floats, Ints
 
 def configure(design: dict[str, Any], /) -> None: ...
 def lexicon(scores: dict[str, float], /) -> object: ...
@@ -34,3 +34,17 @@ def reading(
     /,
 ) -> tuple[bytearray, bytearray, bytearray]: ...
 def contexts(shared: Floats, weights: Floats, keys: Ints, width: int, /) -> bytearray: ...
+def standardise(matrix: Floats, mean: Floats, scale: Floats, bound: float, /) -> None: ...
+def choose(texts: list[str], scores: Floats, words: Ints, floor: float, /) -> bytearray: ...
+def prune(
+    nodes: list[Any],
+    code: Ints,
+    parent: Ints,
+    last: Ints,
+    words: Ints,
+    first: Ints,
+    piece_row: Ints,
+    piece_block: Ints,
+    chosen: Flags,
+    /,
+) -> None: ...

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import turbohtml
 
-from trapline.extract import blocks, features, vocabulary
+from trapline.extract import blocks, features, pruning, selection, vocabulary
 from trapline.extract.blocks import Blocks
 from trapline.extract.outline import CODES, MAX_NODES, TAG, TAGS, Flags, Floats, Ints, Outline
 
@@ -50,6 +50,9 @@ def _design() -> dict[str, Any]:
         "control": _table(features.CONTROLS),
         "landmark": _table(features.LANDMARKS),
         "listed": _table(features.LISTED),
+        "media": _table(pruning.MEDIA),
+        "kept_empty": _table(pruning.KEPT_EMPTY),
+        "frame": _table(pruning.FRAME),
         "own": _codes(features.OWN_TAGS),
         "within": _codes(features.WITHIN_TAGS),
         "inline": _codes(features.INLINE_TAGS),
@@ -123,3 +126,22 @@ def contexts(shared: Floats, weights: Floats, keys: Ints) -> Floats:
     count, width = shared.shape
     found = _native.contexts(shared, weights, keys, width)
     return np.frombuffer(found, dtype=np.float32).reshape(count, -1)
+
+
+def standardise(matrix: Floats, mean: Floats, scale: Floats, bound: float) -> None:
+    """Shift, scale and bound the columns of a matrix, in place."""
+    _native.standardise(matrix, mean, scale, bound)
+
+
+def choose(scores: Floats, found: Blocks) -> Flags:
+    """What `selection.choose` gives."""
+    chosen = _native.choose(found.texts, scores, found.words, selection.FLOOR)
+    return np.frombuffer(chosen, dtype=np.bool_)
+
+
+def prune(outline: Outline, found: Blocks, chosen: Flags) -> None:
+    """What `pruning.prune` does."""
+    _native.prune(
+        outline.nodes, outline.code, outline.parent, outline.last,
+        found.words, found.first, found.piece_row, found.piece_block, chosen,
+    )  # fmt: skip

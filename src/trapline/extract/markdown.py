@@ -29,7 +29,7 @@ _EMPHASIS: Final = re.compile(
     r"(?=[\s.,;:!?)\]]|$)",
     re.MULTILINE,
 )
-_CODE_MARK: Final = re.compile(r"[`~]")
+_CODE_MARK: Final = re.compile(r"`+|~{3,}")
 
 
 def render(body: turbohtml.Element, absolute: Absolute, *, drop_data_images: bool = True) -> str:
@@ -72,15 +72,21 @@ def _with_marks(text: str) -> str:
 def _past_code(text: str, at: int, end: int) -> int:
     """Where the last piece of code ends that begins between two places."""
     while at < end and (mark := _CODE_MARK.search(text, at, end)):
-        code = _code_at(text, mark.start())
-        at = code.end() if code else mark.end()
+        at = _code_end(text, mark) or mark.end()
     return at
 
 
-def _code_at(text: str, at: int) -> re.Match[str] | None:
-    starts_line = not text[text.rfind("\n", 0, at) + 1 : at].strip(" ")
-    fenced = _FENCED.match(text, at) if starts_line else None
-    return fenced or _CODE.match(text, at)
+def _code_end(text: str, mark: re.Match[str]) -> int | None:
+    """Where the code ends that a run of marks opens, if it opens any."""
+    start, after = mark.span()
+    if after - start == 1:
+        close = text.find("`", after)
+        if close > after and text[close + 1 : close + 2] != "`":
+            return close + 1
+    starts_line = not text[text.rfind("\n", 0, start) + 1 : start].strip(" ")
+    fenced = _FENCED.match(text, start) if starts_line else None
+    code = fenced or _CODE.match(text, start)
+    return code.end() if code else None
 
 
 def _tidy(text: str) -> str:

@@ -23,12 +23,12 @@ from trapline.extract.images import read_images
 from trapline.extract.links import read_links
 from trapline.extract.metadata import describe_text, read_metadata
 from trapline.extract.outline import Flags, Outline
-from trapline.extract.pruning import open_templates, prune
-from trapline.extract.reader import read_outline
+from trapline.extract.pruning import open_templates
+from trapline.extract.reader import choose, prune, read_outline
 from trapline.extract.reading import Features
 from trapline.extract.resolve import Resolver
 from trapline.extract.scorer import Scorer, shipped_scorer
-from trapline.extract.selection import choose, chosen_text, with_headline
+from trapline.extract.selection import chosen_text, with_headline
 from trapline.extract.structured import read_structured
 from trapline.extract.summary import summarise
 from trapline.extract.targets import Targets
@@ -80,7 +80,7 @@ def extract_html(
     )
     branding = read_branding(tree, resolver, metadata) if Format.BRANDING in formats else None
     content = _Contents(options, scorer or shipped_scorer()).read(tree, outline, resolver)
-    metadata = describe_text(metadata, content.text)
+    metadata = describe_text(metadata, content.text, content.words)
     doubt = _DOUBTED_CHARSET.format(decoded.encoding) if decoded.doubtful else None
     return Document(
         url=url,
@@ -109,6 +109,8 @@ class Content:
     markdown: str
     html: str | None
     warning: str | None
+    words: int | None = None
+    """How many stand between white space in the text, if they were counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,8 @@ class _Contents:
             return Content(page_type, text, text, None, _sentences([missing, *warnings]))
         prune(outline, reading.blocks, self._shown(chosen, reading))
         html, written = self._rendered(tree.find("body") or tree.root, resolver)
-        return Content(page_type, text, written, html, _sentences(warnings))
+        words = int(reading.blocks.words[chosen].sum())
+        return Content(page_type, text, written, html, _sentences(warnings), words)
 
     def _chosen(self, reading: Features, tree: turbohtml.Document) -> tuple[Flags, str | None]:
         blocks = reading.blocks

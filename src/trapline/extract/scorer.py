@@ -168,14 +168,20 @@ class Scorer:
 
     def scores(self, features: Features) -> Floats:
         """For each block how likely it is main content."""
-        size = len(features.page)
-        matrix = features.matrix - self.mean[:-size]
-        matrix *= self.scale[:-size]
-        np.clip(matrix, -_BOUND, _BOUND, out=matrix)
+        matrix = self._standardised(features)
         weights = np.sqrt(features.blocks.words).astype(np.float32)
         logits = self.networks.logits(matrix, self._page(features), features.keys, weights)
         softened = np.clip(logits * _SOFTENED, -30, 30)
         return np.asarray(1 / (1 + np.exp(-softened)), dtype=np.float32)
+
+    def _standardised(self, features: Features) -> Floats:
+        mean, scale = (part[: -len(features.page)] for part in (self.mean, self.scale))
+        if compiled.AVAILABLE:
+            matrix: Floats = np.array(features.matrix, dtype=np.float32, order="C")
+            compiled.standardise(matrix, mean, scale, _BOUND)
+            return matrix
+        matrix = (features.matrix - mean) * scale
+        return np.clip(matrix, -_BOUND, _BOUND, out=matrix)
 
     def _page(self, features: Features) -> Floats:
         size = len(features.page)

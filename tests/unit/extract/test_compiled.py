@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 import hatch_build
 from trapline.cli import doctor
-from trapline.extract import blocks, compiled, extract, outline, scorer
+from trapline.extract import blocks, compiled, extract, outline, scorer, selection
+from trapline.extract.blocks import Blocks
 from trapline.extract.reading import read_page
+from trapline.model import ExtractOptions, Format
 
 PAGES = sorted((Path(__file__).parent / "pages").glob("*.html"))
 URL = "https://example.com/blog/2024/page"
@@ -114,13 +116,42 @@ def test_any_page(body: str) -> None:
     equal_reading(body)
 
 
+def equal_documents(body: bytes) -> None:
+    """What is chosen, cut and written is the same, with every format that there is."""
+    options = ExtractOptions(formats=frozenset(Format))
+    found = extract(body, "text/html", URL, options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "AVAILABLE", False)
+        assert extract(body, "text/html", URL, options) == found
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_without_it_the_same_documents_come_out(
-    page: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = extract(page.read_bytes(), "text/html", URL)
-    monkeypatch.setattr(compiled, "AVAILABLE", False)
-    assert extract(page.read_bytes(), "text/html", URL) == found
+def test_documents_of_our_own_pages(page: Path) -> None:
+    equal_documents(page.read_bytes())
+
+
+PICTURES = st.sampled_from(
+    ["<img src=a.png>", "<video src=b></video>", '{"a": "b", "c": "d", "e": "f"}']
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.one_of(MARKUP, PICTURES), max_size=6).map("".join))
+def test_documents_of_any_page(body: str) -> None:
+    equal_documents(body.encode("utf-8", "surrogatepass"))
+
+
+def test_choices_are_alike() -> None:
+    random = np.random.default_rng(1)
+    texts = ["a b c", "d", '{"a": "b", "c": "d", "e": "f"}', "a b c", "e f", "long " * 30]
+    for _ in range(200):
+        picked = random.integers(0, len(texts), random.integers(1, 12))
+        chosen = [texts[number] for number in picked]
+        words = np.array([len(text.split()) for text in chosen])
+        none = np.zeros(len(chosen), dtype=np.intp)
+        page = Blocks(chosen, words, none, none, none, none, none)
+        scores = random.random(len(chosen)).astype(np.float32).round(1)
+        assert np.array_equal(compiled.choose(scores, page), selection.choose(scores, page))
 
 
 def test_the_doctor_says_whether_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

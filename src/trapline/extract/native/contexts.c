@@ -144,3 +144,31 @@ PyObject *native_contexts(PyObject *module, PyObject *args) {
     PyBuffer_Release(&keys);
     return result;
 }
+
+PyObject *native_standardise(PyObject *module, PyObject *args) {
+    (void)module;
+    Py_buffer matrix, mean, scale;
+    float bound;
+    if (!PyArg_ParseTuple(args, "w*y*y*f", &matrix, &mean, &scale, &bound)) {
+        return NULL;
+    }
+    Py_ssize_t width = mean.len / (Py_ssize_t)sizeof(float);
+    Py_ssize_t cells = matrix.len / (Py_ssize_t)sizeof(float);
+    const float *middle = mean.buf, *factor = scale.buf;
+    int fits = mean.len == scale.len && width > 0 && cells % width == 0;
+    for (float *row = matrix.buf, *end = row + cells; fits && row < end; row += width) {
+        for (Py_ssize_t i = 0; i < width; i++) {
+            float value = (row[i] - middle[i]) * factor[i];
+            value = value < -bound ? -bound : value;
+            row[i] = value > bound ? bound : value;
+        }
+    }
+    PyBuffer_Release(&matrix);
+    PyBuffer_Release(&mean);
+    PyBuffer_Release(&scale);
+    if (!fits) {
+        PyErr_SetString(PyExc_ValueError, "a matrix of another model");
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}

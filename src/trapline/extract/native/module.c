@@ -4,7 +4,7 @@
 
 Design design;
 PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
-PyObject *name_class, *name_id;
+PyObject *name_class, *name_id, *name_decompose;
 
 static int take_table(PyObject *value, uint8_t table[MAX_CODES]) {
     if (value == NULL || !PyBytes_Check(value) || PyBytes_GET_SIZE(value) > MAX_CODES) {
@@ -47,7 +47,8 @@ static PyObject *configure(PyObject *module, PyObject *given) {
     } tables[] = {{"block", design.block},       {"hidden", design.hidden},
                   {"named", design.named},       {"heading", design.heading},
                   {"control", design.control},   {"landmark", design.landmark},
-                  {"listed", design.listed}};
+                  {"listed", design.listed},     {"media", design.media},
+                  {"kept_empty", design.kept_empty}, {"frame", design.frame}};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         if (take_table(PyDict_GetItemString(given, tables[i].name), tables[i].table) < 0) {
             return NULL;
@@ -76,6 +77,9 @@ static PyMethodDef methods[] = {
     {"written", native_written, METH_VARARGS, "Give the text between two rows as it is."},
     {"blocks", native_blocks, METH_VARARGS, "Cut a page's text into blocks."},
     {"reading", native_reading, METH_VARARGS, "Make the matrix of a page."},
+    {"standardise", native_standardise, METH_VARARGS, "Shift, scale and bound a matrix in place."},
+    {"choose", native_choose, METH_VARARGS, "Choose blocks by their scores."},
+    {"prune", native_prune, METH_VARARGS, "Remove from a tree all but the chosen blocks."},
     {"contexts", native_contexts, METH_VARARGS, "Average over the groups of each block."},
     {NULL, NULL, 0, NULL},
 };
@@ -90,7 +94,7 @@ PyMODINIT_FUNC PyInit__native(void) {
         const char *name;
     } names[] = {{&name_tag, "tag"},     {&name_parent, "parent"}, {&name_descendants, "descendants"},
                  {&name_data, "data"},   {&name_attr, "attr"},     {&name_lower, "lower"},
-                 {&name_class, "class"}, {&name_id, "id"}};
+                 {&name_class, "class"}, {&name_id, "id"},       {&name_decompose, "decompose"}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         *names[i].place = PyUnicode_InternFromString(names[i].name);
         if (*names[i].place == NULL) {

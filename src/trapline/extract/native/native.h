@@ -27,6 +27,7 @@ typedef struct {
     int tags;
     uint8_t block[MAX_CODES], hidden[MAX_CODES], named[MAX_CODES], heading[MAX_CODES];
     uint8_t control[MAX_CODES], landmark[MAX_CODES], listed[MAX_CODES];
+    uint8_t media[MAX_CODES], kept_empty[MAX_CODES], frame[MAX_CODES];
     Codes own, within, inlined, counted;
     uint8_t a, br, img, p, h1;
     PyObject *shared;
@@ -37,7 +38,7 @@ typedef struct {
 
 extern Design design;
 extern PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
-extern PyObject *name_class, *name_id;
+extern PyObject *name_class, *name_id, *name_decompose;
 
 /* A table from keys to small numbers, in the order in which keys were first seen. */
 typedef struct {
@@ -107,6 +108,9 @@ PyObject *native_rows(PyObject *module, PyObject *args);
 PyObject *native_written(PyObject *module, PyObject *args);
 PyObject *native_blocks(PyObject *module, PyObject *args);
 PyObject *native_reading(PyObject *module, PyObject *args);
+PyObject *native_standardise(PyObject *module, PyObject *args);
+PyObject *native_choose(PyObject *module, PyObject *args);
+PyObject *native_prune(PyObject *module, PyObject *args);
 PyObject *native_contexts(PyObject *module, PyObject *args);
 
 #endif
