@@ -17,7 +17,8 @@ _ANCHOR_MARKS: Final = frozenset({"#", "¶", "§", "🔗", "\\#", "anchor", "per
 _LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-srcset", "srcset")
 _PIXEL: Final = frozenset({"0", "1", "2", "0px", "1px", "2px"})
 _INVISIBLE: Final = "\u200b\u2060\ufeff\u00ad"
-_LINE_MARK: Final = re.compile(r"#{1,6} |[-*+] |\d+[.)] |> ")
+_LINE_MARK: Final = re.compile(r"#{1,6} |[-*+] |[0-9]+[.)] |> ")
+_LINE_MARKS: Final = frozenset("#-*+>0123456789")
 _MAX_ALT: Final = 500
 _FENCED: Final = re.compile(
     r"(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^ *(?P=fence)", re.DOTALL | re.MULTILINE
@@ -29,6 +30,8 @@ _EMPHASIS: Final = re.compile(
     r"(?=[\s.,;:!?)\]]|$)",
     re.MULTILINE,
 )
+# What has no part in this: text, code between single marks, other tags.
+_PLAIN: Final = re.compile(r"(?:[^`~<]++|`[^`]++`(?!`)|~(?!~~)|<(?!strong>|em>))++")
 _CODE_MARK: Final = re.compile(r"`+|~{3,}")
 
 
@@ -58,31 +61,27 @@ def _with_marks(text: str) -> str:
 
     Tags in code are left alone.
     """
+    if not _EMPHASIS.search(text):
+        return text
     parts: list[str] = []
     written = at = 0
-    for match in _EMPHASIS.finditer(text):
-        at = _past_code(text, at, match.start())
-        if at <= match.start():
-            mark = "**" if match["tag"] == "strong" else "*"
-            parts += (text[written : match.start()], mark, match["words"], mark)
+    while at < len(text):
+        if plain := _PLAIN.match(text, at):
+            at = plain.end()
+        elif mark := _CODE_MARK.match(text, at):
+            at = _code_end(text, mark) or mark.end()
+        elif match := _EMPHASIS.match(text, at):
+            sign = "**" if match["tag"] == "strong" else "*"
+            parts += (text[written:at], sign, match["words"], sign)
             written = at = match.end()
-    return "".join((*parts, text[written:])) if parts else text
-
-
-def _past_code(text: str, at: int, end: int) -> int:
-    """Where the last piece of code ends that begins between two places."""
-    while at < end and (mark := _CODE_MARK.search(text, at, end)):
-        at = _code_end(text, mark) or mark.end()
-    return at
+        else:
+            at += 1
+    return "".join((*parts, text[written:]))
 
 
 def _code_end(text: str, mark: re.Match[str]) -> int | None:
     """Where the code ends that a run of marks opens, if it opens any."""
-    start, after = mark.span()
-    if after - start == 1:
-        close = text.find("`", after)
-        if close > after and text[close + 1 : close + 2] != "`":
-            return close + 1
+    start = mark.start()
     starts_line = not text[text.rfind("\n", 0, start) + 1 : start].strip(" ")
     fenced = _FENCED.match(text, start) if starts_line else None
     code = fenced or _CODE.match(text, start)
@@ -131,17 +130,15 @@ class _Links:
         return f"{lead}{_linked(first, target)}{newline}{rest}{trail}"
 
     def _target(self, href: str) -> str | None:
-        try:
-            return self._targets[href]
-        except KeyError:
+        if href not in self._targets:
             found = self._absolute(href)
-            target = self._targets[href] = _target(found) if found is not None else None
-            return target
+            self._targets[href] = _target(found) if found is not None else None
+        return self._targets[href]
 
 
 def _linked(line: str, target: str) -> str:
     """The line as a link; a heading's or a list item's mark stays outside."""
-    mark = _LINE_MARK.match(line)
+    mark = _LINE_MARK.match(line) if line[:1] in _LINE_MARKS else None
     prefix = mark[0] if mark else ""
     text = line[len(prefix) :].replace("\\|", "|")
     if not text or text[0] == "[":

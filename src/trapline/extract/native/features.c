@@ -4,6 +4,7 @@
 #include <string.h>
 
 enum { LEVELS = 5, MEASURES = 9, CONTAINERS = 7, CLASSES = 10, KEYS = 6, LOGS = 8192 };
+enum { ECHO_LETTERS = 64 };
 enum { LETTER, UPPER, DIGIT, STOP, COMMA, JOINT, MONEY, QUOTE, SPACE, OTHER };
 /* What is summed over subtrees. */
 enum { BLOCKS, WORDS, PROSE, STOPS, CHARS, LINK_CHARS, IMAGES, CONTROLS, ANCHORS };
@@ -39,6 +40,7 @@ typedef struct {
     const int64_t *code, *parent, *last, *words, *owner, *first, *piece_row, *piece_block, *piece_size;
     Lexicon *names, *short_texts, *headings, *prose, echo;
     Py_ssize_t echoes;
+    uint64_t echo_sizes[ECHO_LETTERS];
     /* Made; `holder_of` numbers the rows that are no texts. */
     int32_t *holder_of;
     Holder *holders;
@@ -347,25 +349,32 @@ static void put_summary(Row *row, Summary summary) {
     put(row, summary.high);
 }
 
+/* Whether a word may be one of the echo's: by its first letter and its length. */
+static int may_echo(const Page *page, Py_UCS4 first, Py_ssize_t size) {
+    return page->echo_sizes[first % ECHO_LETTERS] >> (size < 63 ? size : 63) & 1;
+}
+
 static void put_echo(Page *page, Py_ssize_t block, Row *row) {
     PyObject *text = PyList_GET_ITEM(page->texts, block);
-    Py_ssize_t size = PyUnicode_GET_LENGTH(text), shared = 0;
+    Py_ssize_t size = PyUnicode_GET_LENGTH(text), shared = 0, start = 0;
     int kind = PyUnicode_KIND(text);
     const void *data = PyUnicode_DATA(text);
-    page->room.size = 0;
-    for (Py_ssize_t i = 0; page->echoes && i <= size; i++) {
-        Py_UCS4 letter = i < size ? PyUnicode_READ(kind, data, i) : ' ';
-        if (letter != ' ') {
-            /* Room for the longest word of the page was made before. */
-            page->room.data[page->room.size++] = letter;
+    for (Py_ssize_t end = 0; page->echoes && end <= size; end++) {
+        if (end < size && PyUnicode_READ(kind, data, end) != ' ') {
             continue;
         }
-        Entry *entry = lexicon_find(&page->echo, page->room.data, page->room.size);
-        if (entry != NULL && entry->stamp != block) {
-            entry->stamp = block;
-            shared++;
+        if (end > start && may_echo(page, PyUnicode_READ(kind, data, start), end - start)) {
+            /* Room for the longest text of the page was made before. */
+            for (Py_ssize_t i = start; i < end; i++) {
+                page->room.data[i - start] = PyUnicode_READ(kind, data, i);
+            }
+            Entry *entry = lexicon_find(&page->echo, page->room.data, end - start);
+            if (entry != NULL && entry->stamp != block) {
+                entry->stamp = block;
+                shared++;
+            }
         }
-        page->room.size = 0;
+        start = end + 1;
     }
     put(row, shared / at_least_one(page->words[block]));
     put(row, shared / at_least_one(page->echoes));
@@ -713,6 +722,11 @@ static int read_echo(Page *page, PyObject *echo) {
     int failed = walk == NULL;
     while (!failed && (word = PyIter_Next(walk)) != NULL) {
         failed = !PyUnicode_Check(word) || lexicon_add(&page->echo, word, 1.0) < 0;
+        Py_ssize_t size = failed ? 0 : PyUnicode_GET_LENGTH(word);
+        if (size) {
+            Py_UCS4 first = PyUnicode_READ_CHAR(word, 0);
+            page->echo_sizes[first % ECHO_LETTERS] |= (uint64_t)1 << (size < 63 ? size : 63);
+        }
         Py_DECREF(word);
     }
     Py_XDECREF(walk);
