@@ -42,6 +42,7 @@ from trapline.pipeline.results import Results
 from trapline.pipeline.scraping import Scraper
 from trapline.pipeline.searching import Searching
 from trapline.pipeline.steps import Steps
+from trapline.pipeline.surveying import Surveyor
 from trapline.pipeline.telling import Telling, feeds
 from trapline.pipeline.telling import duties as telling_duties
 from trapline.queue.agents import Agent
@@ -139,10 +140,12 @@ async def working(
         gathering = Gathering(model)
         ingesting = Ingesting(database, settings, keeping.blobs, Embedders(settings))
         intake = Intake(database, settings, keeping.blobs)
+        surveyor = Surveyor(database, steps)
         kinds = crawl_kinds(
             steps.kickoff,
             steps.sitemap,
             steps.page,
+            surveyor.run,
             ingest=ingest_kinds(ingesting.file, ingesting.index, intake.awaited),
         )
         kinds.register(extract_kind(gathering.extract))

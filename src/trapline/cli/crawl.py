@@ -18,7 +18,7 @@ from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import Conflict
 from trapline.model import JobId, OrganisationId
-from trapline.pipeline import followups, submit
+from trapline.pipeline import followups, pagefiles, results, submit
 from trapline.pipeline import report as reports
 from trapline.pipeline.options import DEFAULT_LIMIT, CrawlOptions
 from trapline.queue import jobs, why
@@ -88,9 +88,9 @@ async def command(
         click.echo(f"\nPaused. Go on with: trapline crawl --resume {job_id}", err=True)
         raise click.exceptions.Exit(130)
     if out is not None:
-        await write_markdown(reports.pages(database, organisation_id, job_id), out)
+        await write_markdown(pagefiles.pages(database, job), out)
     if jsonl is not None:
-        await write_jsonl(reports.pages(database, organisation_id, job_id), jsonl)
+        await write_jsonl(pagefiles.pages(database, job), jsonl)
     if warc is not None:
         await export(database, organisation_id, warc, job_id=job_id, replace=True)
     await _close(database, organisation_id, job, as_json=as_json, out=out or jsonl or warc)
@@ -128,7 +128,7 @@ async def _follow(
     quiet: bool,
 ) -> JobRow:
     """Show how the crawl gets on until it ends or is paused."""
-    with Display(quiet=quiet) as display:
+    with Display("pages", quiet=quiet) as display:
         while True:
             async with database.tenant_tx(organisation_id) as conn:
                 job = await jobs.get(conn, job_id)
@@ -136,7 +136,8 @@ async def _follow(
                     await jobs.pause(conn, job_id, by="Ctrl-C")
                     return await jobs.get(conn, job_id)
                 pace = "" if quiet else await why.pace_of(conn, job_id, now=datetime.now(UTC))
-            display.show(job, pace)
+                pages = await results.counts(conn, job_id)
+            display.show(job, pages, pace)
             if job.status in jobs.ENDED:
                 return job
             with suppress(TimeoutError):
@@ -154,12 +155,13 @@ async def _close(
     """Say what came of it and where it is."""
     async with database.tenant_tx(organisation_id) as conn:
         report = await reports.report(conn, job.id)
+        pages = await results.counts(conn, job.id)
     if as_json:
-        terminal.show_json({"job": job, "report": report})
+        terminal.show_json({"job": job, "pages": pages, "report": report})
         return
     click.echo(
-        f"\nCrawl {job.id} {job.status}: {job.completed} done, {job.failed} failed,"
-        f" {job.skipped} skipped, {report.redirects} redirects."
+        f"\nCrawl {job.id} {job.status}: {pages.completed} pages, {pages.failed} failed,"
+        f" {pages.skipped} skipped, {report.redirects} redirects."
     )
     terminal.show(
         [{"ended": end, "pages": count} for end, count in report.ends.items()], as_json=False

@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from trapline.pipeline.results import Counts
 from trapline.queue import jobs
 from trapline.queue.sql.jobs import JobRow
 
@@ -40,7 +41,8 @@ async def pausing() -> AsyncIterator[asyncio.Event]:
 class Display:
     """A bar on a terminal, a line now and then elsewhere, nothing when quiet."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, what: str, *, quiet: bool) -> None:
+        self._what = what
         self._quiet = quiet
         self._said = time.monotonic()
         self._seen: deque[tuple[float, int]] = deque([(self._said, 0)], maxlen=_LOOKS)
@@ -62,11 +64,12 @@ class Display:
     def __exit__(self, *exc: object) -> None:
         self._bar.stop()
 
-    def show(self, job: JobRow, pace: str) -> None:
-        done = job.total - job.remaining
-        counts = f"{job.completed} done, {job.remaining} queued, {job.failed} failed"
-        words = ", ".join(filter(None, (counts, f"{self._rate(done):.0f}/s", pace)))
-        self._bar.update(self._task, description=words, completed=done, total=max(job.total, 1))
+    def show(self, job: JobRow, counts: Counts, pace: str = "") -> None:
+        done = counts.completed + counts.failed + counts.skipped
+        said = f"{counts.completed} {self._what}, {counts.remaining} queued, {counts.failed} failed"
+        words = ", ".join(filter(None, (said, f"{self._rate(done):.0f}/s", pace)))
+        total = max(done + counts.remaining, 1)
+        self._bar.update(self._task, description=words, completed=done, total=total)
         plain = not self._quiet and not sys.stderr.isatty()
         if plain and (time.monotonic() - self._said > _SAY_EVERY or job.status in jobs.ENDED):
             self._said = time.monotonic()

@@ -21,6 +21,7 @@ from trapline.knowledge.config import read_config
 from trapline.knowledge.embedding.embedders import default_config
 from trapline.model import JobId, OrganisationId
 from trapline.pipeline import followups, uploads
+from trapline.pipeline.results import Counts
 from trapline.pipeline.sql import ingestion as reads
 from trapline.pipeline.uploads import Collecting, Owner, Refused, Registered
 from trapline.queue import jobs
@@ -173,20 +174,25 @@ async def _follow(
 ) -> JobRow:
     """Work until the job has ended or is paused, and show how it gets on."""
     async with app.working(database, database.settings, name="ingest"), pausing() as paused:
-        with Display(quiet=quiet) as display:
+        with Display("files", quiet=quiet) as display:
             while True:
                 async with database.tenant_tx(organisation_id) as conn:
                     job = await jobs.get(conn, job_id)
                     if paused.is_set() and job.status not in jobs.ENDED:
                         await jobs.pause(conn, job_id, by="Ctrl-C")
                         job = await jobs.get(conn, job_id)
-                display.show(job, "")
+                display.show(job, _counts(job))
                 if job.status in jobs.ENDED or job.status == "paused":
                     break
                 with suppress(TimeoutError):
                     await asyncio.wait_for(paused.wait(), _LOOK_EVERY)
     await followups.catch_up(database)
     return job
+
+
+def _counts(job: JobRow) -> Counts:
+    """Every task of the job is a file."""
+    return Counts(job.completed, job.remaining, job.failed, job.skipped)
 
 
 async def _close(

@@ -18,8 +18,8 @@ from trapline.knowledge.embedding.embedders import default_config
 from trapline.knowledge.sources import NewSource
 from trapline.knowledge.sql.sources import SourceRow
 from trapline.model import ApplicationId, JobId, OrganisationId, SiteId, SourceId
-from trapline.pipeline.kinds import CRAWL, SCRAPE
-from trapline.pipeline.options import CrawlOptions, PageOptions, VisitOptions
+from trapline.pipeline.kinds import CRAWL, MAP, SCRAPE
+from trapline.pipeline.options import CrawlOptions, MapOptions, PageOptions, VisitOptions
 from trapline.pipeline.robots import KnownAccess, RobotsFiles
 from trapline.queue import jobs
 from trapline.settings import Settings
@@ -27,7 +27,11 @@ from trapline.store import sites
 from trapline.store.sql import sites as stored_sites
 
 _REMEMBERED: Final = 500
-_OPTIONS: Final[dict[str, type[VisitOptions]]] = {CRAWL: CrawlOptions, SCRAPE: PageOptions}
+_OPTIONS: Final[dict[str, type[VisitOptions]]] = {
+    CRAWL: CrawlOptions,
+    SCRAPE: PageOptions,
+    MAP: MapOptions,
+}
 
 
 @dataclass(frozen=True, slots=True)

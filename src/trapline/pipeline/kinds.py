@@ -52,7 +52,7 @@ class PageTask(Struct, frozen=True, omit_defaults=True):
 
 
 class MapTask(Struct, frozen=True):
-    """Find the URLs of a site, for a caller who waits."""
+    """Find the URLs of a site."""
 
     url: str
 
@@ -95,6 +95,7 @@ def crawl_kinds(
     kickoff: Handler | None = None,
     sitemap: Handler | None = None,
     page: Handler | None = None,
+    survey: Handler | None = None,
     *,
     ingest: tuple[Kind, ...] | None = None,
 ) -> Kinds:
@@ -104,7 +105,7 @@ def crawl_kinds(
             Kind(KICKOFF, Kickoff, kickoff, _PATIENT, stored=True),
             Kind(SITEMAP, SitemapTask, sitemap, _PATIENT, stored=True),
             Kind(PAGE, PageTask, page, _PATIENT, stored=True),
-            Kind(MAP, MapTask),
+            Kind(MAP, MapTask, survey, _PATIENT),
             *(ingest or ingest_kinds()),
         )
     )
@@ -125,4 +126,4 @@ def ingest_kinds(
 
 def stored_kinds() -> Kinds:
     """Return the kinds of tasks that are run again as they stand."""
-    return Kinds.stored(but=frozenset({MAP}))
+    return Kinds.stored()
