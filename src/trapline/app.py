@@ -22,7 +22,11 @@ from trapline.errors import SettingsError, Unavailable
 from trapline.fetch import Fetcher
 from trapline.fetch.posting import Poster
 from trapline.frontier.recrawl import Interval
+from trapline.knowledge import vectors
+from trapline.knowledge.embedding.embedders import Embedders
+from trapline.knowledge.indexing import drop_older_generations
 from trapline.knowledge.keyword.writing import merge_crowded
+from trapline.knowledge.searching import Searcher
 from trapline.logs import get_logger
 from trapline.pipeline import followups, retention, sites, templates
 from trapline.pipeline.gathering import Gathering, extract_kind
@@ -118,7 +122,7 @@ async def working(
         Fetcher(settings) as fetcher,
         Poster(settings) as poster,
         LanguageModel(settings) as model,
-        Searching(settings) as searching,
+        Searching(settings, database, Searcher(Embedders(settings))) as searching,
     ):
         steps = Steps(database, settings, fetcher, model)
         keeping = _keeping(settings)
@@ -176,6 +180,13 @@ def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
         *telling_duties(),
         _sweeping(blobs, settings),
         Duty("keyword index", merge_crowded, every=timedelta(seconds=15)),
+        Duty("older generations", drop_older_generations, every=timedelta(minutes=1)),
+        Duty(
+            "vector indexes",
+            vectors.tend_indexes,
+            every=timedelta(minutes=5),
+            longest=vectors.LONGEST,
+        ),
     ]
 
 

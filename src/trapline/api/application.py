@@ -21,10 +21,13 @@ from trapline.api.native import (
     organisations,
     pages,
     schedules,
+    search,
     sites,
     watchers,
 )
 from trapline.db.pool import Database
+from trapline.knowledge.embedding.embedders import Embedders
+from trapline.knowledge.searching import Searcher
 from trapline.settings import Settings
 
 
@@ -45,6 +48,9 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
     app.state.database = database
     app.state.settings = settings
     app.state.engine = engine
+    app.state.searcher = (
+        Searcher(Embedders(settings)) if engine is None else engine.searching.searcher
+    )
     app.state.limits = RateLimits(settings.rate_limit)
     for part in (
         health,
@@ -59,6 +65,7 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
         jobs,
         logs,
         schedules,
+        search,
         watchers,
     ):
         app.include_router(part.router)

@@ -1,7 +1,7 @@
 """Which texts of an organisation a search is about."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -50,7 +50,7 @@ class Filter:
             "applications": self.applications or None,
             "kinds": self.kinds or None,
             "languages": [tag.lower().partition("-")[0] for tag in self.languages] or None,
-            "types": [_pattern(name) for name in self.types] or None,
+            "types": self.types or None,
             "hosts": [host.lower() for host in self.hosts] or None,
             "not_hosts": [host.lower() for host in self.not_hosts] or None,
             "path": self.path,
@@ -62,12 +62,12 @@ class Filter:
 EVERYTHING: Final = Filter()
 
 
-def _pattern(name: str) -> str:
-    """A media type as what LIKE takes."""
-    escaped = name.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+def _is_of(name: str, content_type: str) -> bool:
+    """Whether a media type is meant by a name: it, its first half (`text/`), or a word in it."""
+    name, content_type = name.lower(), content_type.lower()
     if "/" not in name:
-        return f"%{escaped}%"
-    return f"{escaped}%" if name.endswith("/") else escaped
+        return name in content_type
+    return content_type.startswith(name) if name.endswith("/") else content_type == name
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,11 @@ async def scope_of(conn: Connection, organisation_id: OrganisationId, wanted: Fi
     """Find out how wide a filter is: what is few is listed, what is many is checked as it comes."""
     if wanted.empty:
         return Scope(organisation_id, wanted)
+    if wanted.types:
+        # Named in full they can be looked up; nothing has the last one, for an empty list fits all.
+        there = await queries.content_types(conn, organisation_id=organisation_id)
+        fitting = [one for one in there if any(_is_of(name, one) for name in wanted.types)]
+        wanted = replace(wanted, types=(*fitting, ""))
     arguments = wanted.arguments(organisation_id)
     texts = await queries.estimate_matching(conn, **arguments)
     if texts <= _SEEMS_WIDE:

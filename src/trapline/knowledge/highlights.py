@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from trapline.knowledge.keyword.analysis import language_of, terms
@@ -43,10 +44,16 @@ def _marks(text: str, language: str, wanted: frozenset[str]) -> list[_Mark]:
         return []
     found = []
     for match in _WORD.finditer(text):
-        hit = next((term for term in terms(match[0], language) if term in wanted), None)
+        hit = next((term for term in _terms_of(match[0], language) if term in wanted), None)
         if hit is not None:
             found.append(_Mark(match.start(), match.end(), hit))
     return found
+
+
+@lru_cache(maxsize=50_000)
+def _terms_of(word: str, language: str) -> tuple[str, ...]:
+    """A word's terms; remembered, for texts are mostly made of the same words."""
+    return tuple(terms(word, language))
 
 
 def _window(text: str, marks: Sequence[_Mark], length: int) -> tuple[int, int]:

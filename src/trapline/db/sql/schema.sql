@@ -175,7 +175,7 @@ CREATE FUNCTION knowledge.matching(p_organisation_id uuid, p_sources uuid[], p_s
         AND (p_applications IS NULL OR s.application_id = ANY(p_applications))
         AND (p_kinds IS NULL OR s.kind = ANY(p_kinds))
         AND (p_languages IS NULL OR e.language = ANY(p_languages))
-        AND (p_types IS NULL OR e.content_type LIKE ANY(p_types))
+        AND (p_types IS NULL OR e.content_type = ANY(p_types))
         AND (p_hosts IS NULL OR knowledge.host_of(e.uri) = ANY(p_hosts))
         AND (p_not_hosts IS NULL OR NOT knowledge.host_of(e.uri) = ANY(p_not_hosts))
         AND (p_path IS NULL OR e.path ^@ p_path)
@@ -3188,6 +3188,8 @@ CREATE INDEX entry_language_idx ON knowledge.entry USING btree (organisation_id,
 CREATE INDEX entry_page_idx ON knowledge.entry USING btree (page_id) WHERE (page_id IS NOT NULL);
 
 CREATE INDEX entry_path_idx ON knowledge.entry USING btree (organisation_id, path text_pattern_ops);
+
+CREATE INDEX entry_type_idx ON knowledge.entry USING btree (organisation_id, content_type);
 
 CREATE INDEX entry_uri_idx ON knowledge.entry USING hash (uri);
 

@@ -119,6 +119,31 @@ async def searched_models(
     return [SearchedModelsRow(*row) for row in await conn.fetch(_SEARCHED_MODELS, organisation_id)]
 
 
+_CONTENT_TYPES: Final = """
+-- name: ContentTypes
+WITH RECURSIVE hops AS (
+    (
+        SELECT e.content_type FROM knowledge.entry AS e
+        WHERE e.organisation_id = $1 AND e.content_type IS NOT NULL
+        ORDER BY e.content_type LIMIT 1
+    )
+    UNION ALL
+    SELECT (
+        SELECT e.content_type FROM knowledge.entry AS e
+        WHERE e.organisation_id = $1 AND e.content_type > h.content_type
+        ORDER BY e.content_type LIMIT 1
+    )
+    FROM hops AS h WHERE h.content_type IS NOT NULL
+)
+SELECT content_type AS "content_type!" FROM hops WHERE content_type IS NOT NULL
+"""
+
+
+async def content_types(conn: Connection, *, organisation_id: OrganisationId) -> list[str]:
+    """The media types that texts of an organisation have, by hopping from one to the next in the index."""
+    return [row[0] for row in await conn.fetch(_CONTENT_TYPES, organisation_id)]
+
+
 _ESTIMATE_MATCHING: Final = """
 -- name: EstimateMatching
 SELECT knowledge.estimate_matching(

@@ -13,6 +13,24 @@ WHERE
     )
 ORDER BY m.id;
 
+-- name: ContentTypes :many
+-- The media types that texts of an organisation have, by hopping from one to the next in the index.
+WITH RECURSIVE hops AS (
+    (
+        SELECT e.content_type FROM knowledge.entry AS e
+        WHERE e.organisation_id = sqlc.arg(organisation_id) AND e.content_type IS NOT NULL
+        ORDER BY e.content_type LIMIT 1
+    )
+    UNION ALL
+    SELECT (
+        SELECT e.content_type FROM knowledge.entry AS e
+        WHERE e.organisation_id = sqlc.arg(organisation_id) AND e.content_type > h.content_type
+        ORDER BY e.content_type LIMIT 1
+    )
+    FROM hops AS h WHERE h.content_type IS NOT NULL
+)
+SELECT content_type AS "content_type!" FROM hops WHERE content_type IS NOT NULL;
+
 -- name: EstimateMatching :one
 -- About how many texts fit a filter.
 SELECT knowledge.estimate_matching(

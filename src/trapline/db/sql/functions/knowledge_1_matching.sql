@@ -25,7 +25,7 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         AND (p_applications IS NULL OR s.application_id = ANY(p_applications))
         AND (p_kinds IS NULL OR s.kind = ANY(p_kinds))
         AND (p_languages IS NULL OR e.language = ANY(p_languages))
-        AND (p_types IS NULL OR e.content_type LIKE ANY(p_types))
+        AND (p_types IS NULL OR e.content_type = ANY(p_types))
         AND (p_hosts IS NULL OR knowledge.host_of(e.uri) = ANY(p_hosts))
         AND (p_not_hosts IS NULL OR NOT knowledge.host_of(e.uri) = ANY(p_not_hosts))
         AND (p_path IS NULL OR e.path ^@ p_path)
