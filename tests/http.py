@@ -2,19 +2,28 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
 
 import aiohttp
 import pytest
 import uvicorn
+from fastapi import FastAPI
 
 from trapline.api import application
 from trapline.db import tenancy
 from trapline.db.pool import Database
+from trapline.measure import Recorder
 from trapline.settings import Settings
 
-Served = Callable[[Settings], AbstractAsyncContextManager[aiohttp.ClientSession]]
+
+class Served(Protocol):
+    """Serves the application with some settings."""
+
+    def __call__(
+        self, settings: Settings, recorder: Recorder | None = None
+    ) -> AbstractAsyncContextManager[aiohttp.ClientSession]: ...
 
 
 @pytest.fixture
@@ -22,23 +31,30 @@ def served(database: Database) -> Served:
     """Serve the application with other settings than the usual ones."""
 
     @asynccontextmanager
-    async def serve(settings: Settings) -> AsyncIterator[aiohttp.ClientSession]:
+    async def serve(
+        settings: Settings, recorder: Recorder | None = None
+    ) -> AsyncIterator[aiohttp.ClientSession]:
         async with database.system_tx() as conn:
             await tenancy.ensure_default(conn)
-        listener = socket.create_server(("127.0.0.1", 0))
-        server = uvicorn.Server(
-            uvicorn.Config(application.build(database, settings), log_config=None, lifespan="off")
-        )
-        running = asyncio.create_task(server.serve(sockets=[listener]))
-        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        try:
-            async with aiohttp.ClientSession(base) as client:
-                yield client
-        finally:
-            server.should_exit = True
-            await running
+        async with client_of(application.build(database, settings, recorder=recorder)) as client:
+            yield client
 
     return serve
+
+
+@asynccontextmanager
+async def client_of(app: FastAPI) -> AsyncIterator[aiohttp.ClientSession]:
+    """Serve an application on a free port, to one client."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    try:
+        async with aiohttp.ClientSession(base) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        await running
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import sys
 from uuid import UUID
 
 import structlog
-from structlog.contextvars import bind_contextvars, merge_contextvars
+import structlog.tracebacks
+from structlog.contextvars import bind_contextvars, get_contextvars, merge_contextvars
 from structlog.typing import FilteringBoundLogger, Processor
 
 from trapline.settings import Settings
@@ -19,6 +20,12 @@ get_logger = structlog.stdlib.get_logger
 def bind_trace(trace_id: UUID) -> None:
     """Give every later log line of this context the trace id."""
     bind_contextvars(trace_id=str(trace_id))
+
+
+def current_trace() -> UUID | None:
+    """Return the trace id that log lines of this context have, if any."""
+    found = get_contextvars().get("trace_id")
+    return None if found is None else UUID(found)
 
 
 def configure(settings: Settings) -> None:
@@ -55,11 +62,16 @@ def _renderer(settings: Settings) -> list[Processor]:
         settings.log_format == "auto" and sys.stderr.isatty()
     )
     if console:
-        return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        plain = structlog.dev.plain_traceback
+        return [
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)
+        ]
+    # Without local variables: they would put secrets and whole pages into a line.
+    tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False, max_frames=20)
     return [
-        structlog.processors.dict_tracebacks,
+        structlog.processors.ExceptionRenderer(tracebacks),
         structlog.processors.JSONRenderer(ensure_ascii=False),
     ]
 
 
-__all__ = ["FilteringBoundLogger", "bind_trace", "configure", "get_logger"]
+__all__ = ["FilteringBoundLogger", "bind_trace", "configure", "current_trace", "get_logger"]

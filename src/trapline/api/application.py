@@ -2,10 +2,13 @@
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.types import Scope
 
 from trapline import __version__
-from trapline.api import problems, tracing
+from trapline.api import problems, rereading, tracing
 from trapline.api.engine import Engine
+from trapline.api.firecrawl import refusals
 from trapline.api.firecrawl import routes as firecrawl
 from trapline.api.limits import RateLimits
 from trapline.api.native import (
@@ -18,6 +21,7 @@ from trapline.api.native import (
     keys,
     logs,
     members,
+    metrics,
     organisations,
     pages,
     schedules,
@@ -26,13 +30,20 @@ from trapline.api.native import (
     watchers,
 )
 from trapline.db.pool import Database
+from trapline.errors import TraplineError
 from trapline.knowledge.embedding.embedders import Embedders
 from trapline.knowledge.searching import Searcher
+from trapline.measure import Recorder
 from trapline.settings import Settings
 
 
-def build(database: Database, settings: Settings, engine: Engine | None = None) -> FastAPI:
-    """Without an engine, what needs one is not available."""
+def build(
+    database: Database,
+    settings: Settings,
+    engine: Engine | None = None,
+    recorder: Recorder | None = None,
+) -> FastAPI:
+    """Without an engine, what needs one is not available; without a recorder, nothing is recorded."""
     app = FastAPI(
         title="Trapline",
         version=__version__,
@@ -49,7 +60,7 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
     app.state.settings = settings
     app.state.engine = engine
     app.state.searcher = (
-        Searcher(Embedders(settings)) if engine is None else engine.searching.searcher
+        Searcher(Embedders(settings), recorder) if engine is None else engine.searching.searcher
     )
     app.state.limits = RateLimits(settings.rate_limit)
     for part in (
@@ -64,6 +75,7 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
         events,
         jobs,
         logs,
+        metrics,
         schedules,
         search,
         watchers,
@@ -83,5 +95,13 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
         allow_headers=["*"],
         expose_headers=["Retry-After", "X-Request-Id"],
     )
-    app.add_middleware(tracing.TraceRequests)
+    app.add_middleware(rereading.ReadAgain, refuse=_refused)
+    app.add_middleware(tracing.TraceRequests, recorder=recorder)
     return app
+
+
+def _refused(scope: Scope, error: TraplineError) -> Response:
+    """Answer in the words of the API that was asked."""
+    if scope["path"].startswith(("/v1/", "/v2/")):
+        return refusals.refused(error)
+    return problems.refused(error)

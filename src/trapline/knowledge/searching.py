@@ -18,6 +18,7 @@ from trapline.knowledge.keyword.searching import Found, KeywordIndex, KeywordQue
 from trapline.knowledge.legs import SearchedModel
 from trapline.knowledge.showing import Granularity, Manner, Result
 from trapline.knowledge.sql import searching as queries
+from trapline.measure import Operation, Recorder
 from trapline.model import OrganisationId, PageId
 
 Mode = Literal["hybrid", "keyword", "vector"]
@@ -32,14 +33,6 @@ class Embedders(Protocol):
     """Gives the embedder of a model; None when it is not there."""
 
     def of(self, model: Model) -> Embedder | None: ...
-
-
-class Recorder(Protocol):
-    """Takes down how long an operation took."""
-
-    def operation(
-        self, kind: str, name: str, /, *, organisation_id: OrganisationId, milliseconds: float
-    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,5 +228,10 @@ class _Run:
         self.times[kind] = self.times.get(kind, 0.0) + milliseconds
         if self.searcher.recorder is not None:
             self.searcher.recorder.operation(
-                kind, name, organisation_id=self.organisation_id, milliseconds=milliseconds
+                Operation(
+                    type=kind,
+                    name=name,
+                    organisation_id=self.organisation_id,
+                    milliseconds=milliseconds,
+                )
             )

@@ -13,6 +13,7 @@ from trapline.errors import InvalidInput, NotFound
 from trapline.knowledge import filters, indexing, legs, vectors
 from trapline.knowledge.filters import Filter
 from trapline.knowledge.searching import Likeness, Query, Results, Searcher
+from trapline.measure import Recorder
 from trapline.model import ApplicationId, OrganisationId, PageId, SiteId
 
 SITE = "https://example.com"
@@ -243,6 +244,19 @@ def test_what_cannot_be_asked_is_said() -> None:
     ):
         with pytest.raises(InvalidInput):
             Query(**wrong)  # type: ignore[arg-type]
+
+
+async def test_every_step_is_measured(database: Database, organisation_id: OrganisationId) -> None:
+    await _store(database, organisation_id, [FOX])
+    recorder = Recorder()
+    async with database.tenant_tx(organisation_id) as conn:
+        await Searcher(Known(), recorder).search(conn, organisation_id, Query(words="fox"))
+    await recorder.flush(database)
+    async with database.system_tx() as conn:
+        rows = await conn.fetch(
+            "SELECT * FROM measure.operation WHERE organisation_id = $1", organisation_id
+        )
+    assert {row["type"] for row in rows} == {"bm25", "embedding", "vector"}
 
 
 async def test_only_stop_words_are_told(
