@@ -28,11 +28,12 @@ from trapline.knowledge.embedding.embedder import Embedder
 from trapline.knowledge.embedding.static import StaticEmbedder
 from trapline.knowledge.indexing import Place
 from trapline.knowledge.keyword.writing import merge_crowded
+from trapline.knowledge.searching import Mode
 from trapline.model import SourceId
 from trapline.settings import Settings
 
 SIZES = (10_000, 100_000, 1_000_000)
-QUESTIONS = 200
+QUESTIONS = 120
 RECALL_QUESTIONS = 40
 
 
@@ -43,13 +44,18 @@ def say(*words: object) -> None:
 _BEGUN = time.perf_counter()
 
 
-async def measured(sizes: tuple[int, ...]) -> tuple[list[dict[str, object]], dict[str, object]]:
+async def measured(
+    sizes: tuple[int, ...], *, quality: bool
+) -> tuple[list[dict[str, object]], dict[str, object]]:
     with tempfile.TemporaryDirectory(prefix="trapline-bench-") as home:
         settings = Settings(home=Path(home), pool_size=30, index_memory_mb=2048)
         async with Database.open(settings) as database:
-            rows, figures = await judged.together(database, tiers())
-            report("Cranfield", rows, {})
-            say("quality is measured")
+            figures: dict[str, object] = {}
+            if quality:
+                rows, judgement = await judged.together(database, tiers())
+                report("Cranfield", rows, judgement)
+                figures |= judgement
+                say("quality is measured")
             lines, more = await grown(database, sizes)
         return lines, figures | more
 
@@ -97,7 +103,8 @@ async def grown(
                     }
                 )
                 say(rows[-1])
-        for mode in ("keyword", "vector"):
+        modes: tuple[Mode, ...] = ("keyword", "vector")
+        for mode in modes:
             took = await watch.latency(questions, FILTERS["none"], 1, mode)
             figures[f"{mode}_p50_ms_{size}"], figures[f"{mode}_p95_ms_{size}"] = took.p50, took.p95
     every = np.concatenate(kept)
@@ -154,10 +161,11 @@ async def _without_index(database: Database) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--most", type=int, default=SIZES[-1], help="Passages at most.")
-    most = parser.parse_args().most
-    sizes = tuple(size for size in SIZES if size <= most)
-    rows, figures = asyncio.run(measured(sizes))
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="Passages, rising.")
+    parser.add_argument("--speed-alone", action="store_true", help="Leave Cranfield out.")
+    given = parser.parse_args()
+    sizes = tuple(map(int, given.sizes.split(",")))
+    rows, figures = asyncio.run(measured(sizes, quality=not given.speed_alone))
     shown = {
         name: round(value, 4) if isinstance(value, float) else value
         for name, value in figures.items()

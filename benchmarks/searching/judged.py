@@ -16,8 +16,10 @@ from trapline.db.pool import Database
 from trapline.knowledge import indexing
 from trapline.knowledge.chunking import ChunkSize, passages
 from trapline.knowledge.embedding.embedder import Embedder, Model
+from trapline.knowledge.fusion import Leg, Method, fuse
 from trapline.knowledge.indexing import Entry, Indexable, Place
 from trapline.knowledge.searching import Query, Searcher
+from trapline.knowledge.showing import Result
 from trapline.model import OrganisationId, SourceId
 
 # An abstract is one passage, as it is one document for the others.
@@ -73,28 +75,28 @@ class Judged:
             Entry(uri=str(number), title=title, language="en", content_hash=digest), cut, vectors
         )
 
-    async def rankings(self, **wishes: object) -> dict[int, Ranked]:
+    async def found(self, **wishes: object) -> dict[int, list[Result]]:
         """Ask every query through the real search."""
         searcher = Searcher(Only(self.embedder))
-        found: dict[int, Ranked] = {}
+        found: dict[int, list[Result]] = {}
         async with self.database.tenant_tx(self.organisation_id) as conn:
             for number, words in enumerate(self.data.queries, start=1):
-                query = Query(words=words, most=100, depth=200, collapse=False, **wishes)  # type: ignore[arg-type]
+                query = Query(words=words, most=100, depth=100, collapse=False, **wishes)  # type: ignore[arg-type]
                 results = await searcher.search(conn, self.organisation_id, query)
-                found[number] = [int(one.uri) for one in results.items]
+                found[number] = results.items
         return found
 
-    async def hybrid(self, method: str) -> tuple[float, dict[int, Ranked]]:
-        """Choose the weight of meaning on the odd queries; return it with its rankings."""
-        best, chosen, kept = -1.0, 0.0, {}
+    async def rankings(self, **wishes: object) -> dict[int, Ranked]:
+        found = await self.found(**wishes)
+        return {number: _numbers(items) for number, items in found.items()}
+
+    def best_weight(self, legs: "Legs", method: Method) -> float:
+        """Choose the weight of meaning on the odd queries."""
+        quality = {}
         for weight in WEIGHTS:
-            ranked = await self.rankings(
-                method=method, keyword_weight=1 - weight, vector_weight=weight
-            )
-            quality = self.data.quality(ranked, even=False).ndcg
-            if quality > best:
-                best, chosen, kept = quality, weight, ranked
-        return chosen, kept
+            mixed = {number: legs.fused(number, method, weight) for number in self.data.relevant}
+            quality[weight] = self.data.quality(mixed, even=False).ndcg
+        return max(quality, key=lambda weight: quality[weight])
 
     async def exact_vectors(self) -> dict[int, Ranked]:
         """Compare every query with every abstract, in full precision."""
@@ -129,6 +131,33 @@ class Judged:
                 found[number] = [row["number"] for row in rows]
             await conn.execute("DROP TABLE abstract")
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Legs:
+    """What words and meaning found, each for itself."""
+
+    words: Mapping[int, list[Result]]
+    meaning: Mapping[int, list[Result]]
+
+    def fused(self, query: int, method: Method, weight: float) -> Ranked:
+        """As the search itself does it."""
+        scores = fuse(
+            [
+                Leg("keyword", 1 - weight, _scored(self.words[query], "keyword")),
+                Leg("vector", weight, _scored(self.meaning[query], "vector")),
+            ],
+            method,
+        )
+        return sorted(scores, key=lambda number: -scores[number])
+
+
+def _scored(items: Sequence[Result], leg: str) -> list[tuple[int, float]]:
+    return [(int(one.uri), one.reasons[leg].score) for one in items]
+
+
+def _numbers(items: Sequence[Result]) -> Ranked:
+    return [int(one.uri) for one in items]
 
 
 def peer_bm25(data: Cranfield) -> dict[int, Ranked]:
@@ -178,10 +207,12 @@ async def together(
             own = (await tenancy.create_organisation(conn, f"cranfield {tier}")).id
         judged = Judged(database, own, data, embedder)
         await judged.index()
-        words = await judged.rankings(mode="keyword")
+        words = await judged.found(mode="keyword")
         if number == 0:
-            rows += [row("keyword", data, words), row("ts_rank_cd", data, await judged.full_text())]
-            figures["bm25_minus_bm25s"] = data.quality(words).ndcg - data.quality(peers).ndcg
+            ranked = {query: _numbers(items) for query, items in words.items()}
+            rows += [row("keyword", data, ranked)]
+            rows += [row("ts_rank_cd", data, await judged.full_text())]
+            figures["bm25_minus_bm25s"] = data.quality(ranked).ndcg - data.quality(peers).ndcg
         more, measured = await _tier(judged, tier, words)
         rows += more
         figures |= measured
@@ -189,23 +220,28 @@ async def together(
 
 
 async def _tier(
-    judged: Judged, tier: str, words: Mapping[int, Ranked]
+    judged: Judged, tier: str, words: Mapping[int, list[Result]]
 ) -> tuple[list[dict[str, object]], dict[str, float]]:
     data = judged.data
-    meaning = await judged.rankings(mode="vector")
+    legs = Legs(words, await judged.found(mode="vector"))
+    meaning = {query: _numbers(items) for query, items in legs.meaning.items()}
     rows = [
         row(f"vectors, exact: {tier}", data, await judged.exact_vectors()),
         row(f"vector: {tier}", data, meaning),
     ]
-    best_leg = max(even(data, words).ndcg, even(data, meaning).ndcg)
-    figures = {}
-    for method in ("weighted", "rrf"):
-        weight, mixed = await judged.hybrid(method)
+    by_words = {query: _numbers(items) for query, items in words.items()}
+    best_leg = max(even(data, by_words).ndcg, even(data, meaning).ndcg)
+    figures: dict[str, float] = {}
+    methods: tuple[Method, ...] = ("weighted", "rrf")
+    for method in methods:
+        weight = judged.best_weight(legs, method)
+        mixed = await judged.rankings(
+            method=method, keyword_weight=1 - weight, vector_weight=weight
+        )
         rows.append(row(f"hybrid, {method}, {weight:g} of {tier}", data, mixed))
         figures[f"hybrid_{method}_minus_best_leg_{tier}"] = even(data, mixed).ndcg - best_leg
         figures[f"hybrid_{method}_{tier}"] = data.quality(mixed).ndcg
-        if method == "weighted":
-            figures[f"hybrid_minus_best_leg_{tier}"] = even(data, mixed).ndcg - best_leg
+    figures[f"hybrid_minus_best_leg_{tier}"] = figures[f"hybrid_weighted_minus_best_leg_{tier}"]
     default = await judged.rankings()
     rows.append(row(f"hybrid as it is by default: {tier}", data, default))
     return rows, figures

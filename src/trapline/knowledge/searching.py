@@ -42,8 +42,8 @@ class Query:
     words: str
     mode: Mode = "hybrid"
     method: Method = "weighted"
-    keyword_weight: float = 0.65
-    vector_weight: float = 0.35
+    keyword_weight: float = 0.7
+    vector_weight: float = 0.3
     wanted: Filter = EVERYTHING
     language: str | None = None
     """Of the words; every language of the texts is tried without it."""

@@ -102,8 +102,8 @@ class Manner(Narrowing):
         Method,
         Field(description="How a hybrid search makes one ranking: of scores or (rrf) of ranks."),
     ] = "weighted"
-    keyword_weight: _Weight = 0.65
-    vector_weight: _Weight = 0.35
+    keyword_weight: _Weight = 0.7
+    vector_weight: _Weight = 0.3
     query_language: Annotated[
         str | None, Field(max_length=35, description="Of the words; without it all are tried.")
     ] = None

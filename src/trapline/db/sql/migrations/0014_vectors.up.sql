@@ -44,13 +44,6 @@ CREATE FUNCTION knowledge.host_of(uri text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN lower(split_part(split_part(split_part(uri, '://', 2), '/', 1), ':', 1));
 
--- What filters ask for.
-CREATE INDEX entry_page_idx ON knowledge.entry (page_id) WHERE page_id IS NOT NULL;
-CREATE INDEX entry_dated_idx ON knowledge.entry (organisation_id, dated_at);
-CREATE INDEX entry_language_idx ON knowledge.entry (organisation_id, language);
-CREATE INDEX entry_type_idx ON knowledge.entry (organisation_id, content_type);
-CREATE INDEX entry_path_idx ON knowledge.entry (organisation_id, path text_pattern_ops);
-CREATE INDEX entry_uri_idx ON knowledge.entry USING hash (uri);
 CREATE INDEX vector_entry_idx ON knowledge.vector (entry_id);
 
 SELECT tenancy.isolate('knowledge.model');
