@@ -1477,6 +1477,37 @@ CREATE FUNCTION queue.write_tasks(p_tasks queue.new_task[], p_ids bigint[], p_ov
     ORDER BY id
 $$;
 
+CREATE FUNCTION store.count_pages() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM store.move_pages(ARRAY(SELECT group_id FROM come), '{}');
+    ELSIF TG_OP = 'DELETE' THEN
+        PERFORM store.move_pages('{}', ARRAY(SELECT group_id FROM gone));
+    ELSE
+        PERFORM store.move_pages(
+            ARRAY(SELECT group_id FROM come), ARRAY(SELECT group_id FROM gone));
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION store.move_pages(come bigint[], gone bigint[]) RETURNS void
+    LANGUAGE sql
+    AS $$
+    INSERT INTO store.duplicate_group AS g (group_id, organisation_id, site_id, pages)
+    SELECT c.id, c.organisation_id, c.site_id, sum(moved.by)
+    FROM (
+        SELECT unnest(come) AS group_id, 1 AS by UNION ALL SELECT unnest(gone), -1
+    ) moved
+    JOIN store.content_hash c ON c.id = moved.group_id
+    GROUP BY c.id HAVING sum(moved.by) <> 0
+    -- In one order, so that two who move pages do not wait for each other.
+    ORDER BY c.id
+    ON CONFLICT (group_id) DO UPDATE SET pages = g.pages + excluded.pages
+$$;
+
 CREATE FUNCTION tenancy.current_organisation() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (NULLIF(current_setting('trapline.organisation_id'::text, true), ''::text))::uuid;
@@ -2486,6 +2517,7 @@ CREATE TABLE queue.schedule (
     id uuid NOT NULL,
     organisation_id uuid NOT NULL,
     name text NOT NULL,
+    name_key text GENERATED ALWAYS AS (lower(name)) STORED NOT NULL,
     kind text NOT NULL,
     cron text,
     every interval,
@@ -2773,6 +2805,16 @@ ALTER TABLE store.content_hash ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY 
     CACHE 1
 );
 
+CREATE TABLE store.duplicate_group (
+    group_id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    pages integer NOT NULL
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY store.duplicate_group FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE store.fingerprint (
     content_id bigint NOT NULL,
     organisation_id uuid NOT NULL,
@@ -2888,6 +2930,7 @@ CREATE TABLE store.site (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
     organisation_id uuid NOT NULL,
     name text NOT NULL,
+    name_key text GENERATED ALWAYS AS (lower(name)) STORED NOT NULL,
     base_url text NOT NULL,
     implicit boolean DEFAULT false NOT NULL,
     status text DEFAULT 'active'::text NOT NULL,
@@ -3241,6 +3284,9 @@ ALTER TABLE ONLY store.content_hash
 ALTER TABLE ONLY store.content_hash
     ADD CONSTRAINT content_hash_site_id_content_hash_key UNIQUE (site_id, content_hash);
 
+ALTER TABLE ONLY store.duplicate_group
+    ADD CONSTRAINT duplicate_group_pkey PRIMARY KEY (group_id);
+
 ALTER TABLE ONLY store.fingerprint
     ADD CONSTRAINT fingerprint_pkey PRIMARY KEY (content_id);
 
@@ -3419,7 +3465,13 @@ CREATE INDEX ready_deadline_idx ON queue.ready USING btree (deadline) WHERE (dea
 
 CREATE INDEX schedule_due_idx ON queue.schedule USING btree (next_at) WHERE (next_at IS NOT NULL);
 
-CREATE UNIQUE INDEX schedule_name_key ON queue.schedule USING btree (organisation_id, lower(name));
+CREATE UNIQUE INDEX schedule_name_key ON queue.schedule USING btree (organisation_id, name_key);
+
+CREATE INDEX schedule_next_idx ON queue.schedule USING btree (organisation_id, (
+CASE
+    WHEN (next_at IS NULL) THEN '9000-01-01 00:00:00+00'::timestamp with time zone
+    ELSE next_at
+END), id);
 
 CREATE INDEX schedule_organisation_idx ON queue.schedule USING btree (organisation_id, created_at DESC, id DESC);
 
@@ -3467,6 +3519,10 @@ CREATE INDEX content_hash_count_idx ON store.content_hash USING btree (site_id, 
 
 CREATE INDEX content_hash_last_seen_idx ON store.content_hash USING btree (site_id, last_seen_at);
 
+CREATE INDEX duplicate_group_pages_idx ON store.duplicate_group USING btree (site_id, pages, group_id) WHERE (pages > 1);
+
+CREATE INDEX duplicate_group_site_idx ON store.duplicate_group USING btree (site_id, group_id) WHERE (pages > 1);
+
 CREATE INDEX fingerprint_bands_idx ON store.fingerprint USING gin (bands) WITH (fastupdate=off);
 
 CREATE INDEX fleeting_job_idx ON ONLY store.fleeting USING btree (job_id, task_id);
@@ -3475,7 +3531,19 @@ CREATE INDEX fleeting_default_job_id_task_id_idx ON store.fleeting_default USING
 
 CREATE INDEX likeness_group_idx ON store.likeness USING btree (site_id, group_id, by_hand, page_id) WHERE (group_id IS NOT NULL);
 
+CREATE INDEX page_changed_idx ON store.page USING btree (organisation_id, (
+CASE
+    WHEN (changed_at IS NULL) THEN first_seen_at
+    ELSE changed_at
+END), id);
+
 CREATE INDEX page_organisation_idx ON store.page USING btree (organisation_id, id);
+
+CREATE INDEX page_site_changed_idx ON store.page USING btree (site_id, (
+CASE
+    WHEN (changed_at IS NULL) THEN first_seen_at
+    ELSE changed_at
+END), id);
 
 CREATE INDEX page_url_idx ON store.page USING btree (url_id);
 
@@ -3485,7 +3553,7 @@ CREATE UNIQUE INDEX site_implicit_key ON store.site USING btree (organisation_id
 
 CREATE INDEX site_listing_idx ON store.site USING btree (organisation_id, created_at, id) WHERE (deleted_at IS NULL);
 
-CREATE UNIQUE INDEX site_name_key ON store.site USING btree (organisation_id, lower(name)) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX site_name_key ON store.site USING btree (organisation_id, name_key) WHERE (deleted_at IS NULL);
 
 CREATE INDEX site_purge_idx ON store.site USING btree (id) WHERE purge;
 
@@ -3553,6 +3621,12 @@ CREATE TRIGGER tally_new AFTER INSERT OR DELETE ON queue.job FOR EACH ROW EXECUT
 
 CREATE TRIGGER tally_status AFTER UPDATE OF status ON queue.job FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION queue.tally_job();
 
+CREATE TRIGGER count_gone_pages AFTER DELETE ON store.likeness REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION store.count_pages();
+
+CREATE TRIGGER count_moved_pages AFTER UPDATE ON store.likeness REFERENCING OLD TABLE AS gone NEW TABLE AS come FOR EACH STATEMENT EXECUTE FUNCTION store.count_pages();
+
+CREATE TRIGGER count_new_pages AFTER INSERT ON store.likeness REFERENCING NEW TABLE AS come FOR EACH STATEMENT EXECUTE FUNCTION store.count_pages();
+
 ALTER TABLE ONLY deliver.delivery
     ADD CONSTRAINT delivery_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES deliver.endpoint(id) ON DELETE CASCADE;
 
@@ -3606,6 +3680,9 @@ ALTER TABLE ONLY queue.schedule
 
 ALTER TABLE ONLY queue.schedule_run
     ADD CONSTRAINT schedule_run_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES queue.schedule(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY store.duplicate_group
+    ADD CONSTRAINT duplicate_group_group_id_fkey FOREIGN KEY (group_id) REFERENCES store.content_hash(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY store.fingerprint
     ADD CONSTRAINT fingerprint_content_id_fkey FOREIGN KEY (content_id) REFERENCES store.content_hash(id) ON DELETE CASCADE;
@@ -3941,6 +4018,8 @@ ALTER TABLE store.change ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE store.content_hash ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE store.duplicate_group ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE store.fingerprint ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE store.fleeting ENABLE ROW LEVEL SECURITY;
@@ -3971,6 +4050,8 @@ CREATE POLICY tenant ON store.change TO trapline_tenant USING ((organisation_id 
 
 CREATE POLICY tenant ON store.content_hash TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON store.duplicate_group TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON store.fingerprint TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON store.fleeting TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
@@ -4000,6 +4081,8 @@ CREATE POLICY worker ON store.blob TO trapline_worker USING (true);
 CREATE POLICY worker ON store.change TO trapline_worker USING (true);
 
 CREATE POLICY worker ON store.content_hash TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.duplicate_group TO trapline_worker USING (true);
 
 CREATE POLICY worker ON store.fingerprint TO trapline_worker USING (true);
 
@@ -4301,6 +4384,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.change TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.duplicate_group TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.duplicate_group TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fingerprint TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fingerprint TO trapline_worker;
