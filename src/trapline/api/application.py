@@ -28,6 +28,7 @@ from trapline.api.native import (
     pages,
     progress,
     schedules,
+    search,
     sites,
     sources,
     uploads,
@@ -35,6 +36,8 @@ from trapline.api.native import (
 )
 from trapline.db.pool import Database
 from trapline.errors import TraplineError
+from trapline.knowledge.embedding.embedders import Embedders
+from trapline.knowledge.searching import Searcher
 from trapline.measure import Recorder
 from trapline.pipeline.intake import Intake
 from trapline.settings import Settings
@@ -65,6 +68,9 @@ def build(
     app.state.engine = engine
     app.state.blobs = Blobs.of(settings)
     app.state.intake = Intake(database, settings, app.state.blobs)
+    app.state.searcher = (
+        Searcher(Embedders(settings), recorder) if engine is None else engine.searching.searcher
+    )
     app.state.limits = RateLimits(settings.rate_limit)
     for part in (
         health,
@@ -80,6 +86,7 @@ def build(
         logs,
         metrics,
         schedules,
+        search,
         watchers,
         applications,
         sources,

@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "scrape": "Print one page as markdown, or in any other format.",
         "map": "List the URLs of a site without visiting them.",
         "ingest": "Make files searchable; show how it goes and what failed.",
+        "search": "Search what was indexed, by words and by meaning.",
         "serve": "Start the API, the workers and the embedded PostgreSQL.",
         "work": "Run tasks, without an API; on any number of machines.",
         "jobs": "Jobs: create, list, show, logs, counts, errors, cancel, retry, why, …",

@@ -61,8 +61,9 @@ async def _store(conn: Connection, prepared: Iterable[Prepared]) -> None:
     by_place: dict[tuple[Place, Model], list[Indexable]] = {}
     for (place, _), (text, model) in latest.items():
         by_place.setdefault((place, model), []).append(text)
-    for (place, model), texts in by_place.items():
-        await indexing.store_entries(conn, place, texts, model)
+    await indexing.store_all(
+        conn, [(place, model, texts) for (place, model), texts in by_place.items()]
+    )
 
 
 async def _end(
