@@ -31,7 +31,7 @@ from trapline.logs import get_logger
 from trapline.measure import Recorder
 from trapline.measure.recorder import drop_sums
 from trapline.measure.sql import rollups as measured_days
-from trapline.pipeline import followups, retention, sites, templates
+from trapline.pipeline import followups, renewing, retention, sites, templates
 from trapline.pipeline import intake as intakes
 from trapline.pipeline.gathering import Gathering, extract_kind
 from trapline.pipeline.ingesting import Ingesting
@@ -40,6 +40,7 @@ from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds, ingest_kinds
 from trapline.pipeline.language import LanguageModel
 from trapline.pipeline.mapping import Mapper
+from trapline.pipeline.renewing import Renewing
 from trapline.pipeline.results import Results
 from trapline.pipeline.scraping import Scraper
 from trapline.pipeline.searching import Searching
@@ -149,7 +150,12 @@ async def working(
             steps.sitemap,
             steps.page,
             surveyor.run,
-            ingest=ingest_kinds(ingesting.file, ingesting.index, intake.awaited),
+            ingest=ingest_kinds(
+                ingesting.file,
+                ingesting.index,
+                intake.awaited,
+                Renewing(database, ingesting).run,
+            ),
         )
         kinds.register(extract_kind(gathering.extract))
         worker = Worker(
@@ -206,6 +212,7 @@ def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
         *sites.duties(),
         *telling_duties(),
         *intakes.duties(),
+        *renewing.duties(),
         _sweeping(blobs, settings),
         Duty("keyword index", merge_crowded, every=timedelta(seconds=15)),
         Duty("ingestion tally", tally.fold, every=timedelta(seconds=10)),

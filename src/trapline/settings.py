@@ -276,6 +276,27 @@ class Settings(BaseSettings):
         default=50, ge=0, description="Tokens that a passage repeats of the one before."
     )
 
+    embed_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://",
+        description="An OpenAI-compatible endpoint for embeddings, such as http://127.0.0.1:11434/v1."
+        " Without it new sources are embedded with the light model that is installed.",
+    )
+    embed_key: SecretStr | None = Field(default=None, description="Its API key.")
+    embed_model: str = Field(
+        default="text-embedding-3-small", description="Which of its models is asked."
+    )
+    embed_dimensions: int = Field(
+        default=1536, ge=1, le=4000, description="Numbers of that model's vectors."
+    )
+    embed_batch: int = Field(
+        default=64, ge=1, le=2048, description="Most texts that it is given at a time."
+    )
+    embed_concurrency: int = Field(
+        default=4, ge=1, le=100, description="Most requests to it at a time, of one process."
+    )
+    embed_timeout: float = Field(default=60.0, gt=0, description="Seconds that it may take.")
+
     # Politeness
     host_gap: float = Field(
         default=0.0,

@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from trapline.knowledge.config import IngestConfig
 from trapline.model import ApplicationId, PageId, SourceId
 from trapline.queue.kinds import Handler, Kind, Kinds
 from trapline.queue.retries import RetryPolicy
@@ -25,6 +26,7 @@ PAGE: Final = "single_urls"
 FILE: Final = "file"
 INDEX: Final = "index"
 AWAIT: Final = "await_crawl"
+RENEW: Final = "renew"
 
 
 class Kickoff(Struct, frozen=True):
@@ -78,6 +80,14 @@ class AwaitTask(Struct, frozen=True):
     crawl: str
 
 
+class RenewTask(Struct, frozen=True):
+    """Make all texts of a source anew in another generation, then exchange the two."""
+
+    source_id: SourceId
+    generation: int
+    config: IngestConfig
+
+
 class IndexTask(Struct, frozen=True, omit_defaults=True):
     """Make one version of a page searchable."""
 
@@ -115,12 +125,14 @@ def ingest_kinds(
     file: Handler | None = None,
     index: Handler | None = None,
     awaited: Handler | None = None,
+    renew: Handler | None = None,
 ) -> tuple[Kind, ...]:
     """Return the kinds of tasks that make texts searchable; also jobs that visit pages have them."""
     return (
         Kind(FILE, FileTask, file, RetryPolicy(max_attempts=3), stored=True),
         Kind(INDEX, IndexTask, index, RetryPolicy(max_attempts=3), stored=True),
         Kind(AWAIT, AwaitTask, awaited, RetryPolicy(max_attempts=1)),
+        Kind(RENEW, RenewTask, renew, RetryPolicy(max_attempts=3), timeout=timedelta(hours=6)),
     )
 
 

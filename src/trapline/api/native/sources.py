@@ -13,8 +13,10 @@ from trapline.api.native.applications import Progress, Seconds, interval_of, sec
 from trapline.api.paging import Cursor, Moment, Most, Page
 from trapline.errors import Conflict
 from trapline.knowledge import applications, sources
+from trapline.knowledge.config import read_config
+from trapline.knowledge.embedding.embedders import Embedders, default_config
 from trapline.model import JobId, SourceId
-from trapline.pipeline import ingestion
+from trapline.pipeline import ingestion, renewing
 from trapline.pipeline.sql import ingestion as reads
 from trapline.pipeline.sql.ingestion import ShownSource
 
@@ -180,4 +182,27 @@ async def refresh_source(
     """Fetch a page or a site again now."""
     row = await sources.get(conn, who.organisation_id, SourceId(source_id))
     job_id = await ingestion.refresh(conn, row, request.app.state.settings)
+    return StartedJob(job_id=job_id)
+
+
+class Renewal(BaseModel):
+    """How a source's texts are to be made anew; what is left out is as new sources have it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    embedding_config: Annotated[
+        dict[str, Any], Field(examples=[{"chunk_tokens": 512, "chunk_overlap": 64}])
+    ] = {}
+
+
+@router.post("/{source_id}/reprocess", status_code=202)
+async def reprocess_source(
+    request: Request, conn: Tenant, who: Writer, source_id: UUID, wish: Renewal
+) -> StartedJob:
+    """Cut and embed a source anew. What is there is found until the new is complete."""
+    row = await sources.get(conn, who.organisation_id, SourceId(source_id))
+    settings = request.app.state.settings
+    config = read_config(wish.embedding_config, default_config(settings))
+    Embedders(settings).named(config.model)
+    job_id = await renewing.renew(conn, who.organisation_id, [row], config)
     return StartedJob(job_id=job_id)

@@ -6,6 +6,7 @@ from typing import Final
 from trapline.errors import Unavailable
 from trapline.knowledge.config import IngestConfig
 from trapline.knowledge.embedding.embedder import Embedder, Model
+from trapline.knowledge.embedding.endpoint import EndpointEmbedder
 from trapline.knowledge.embedding.static import StaticEmbedder
 from trapline.settings import Settings
 
@@ -14,8 +15,7 @@ STATIC: Final = StaticEmbedder.model.name
 
 def default_model(settings: Settings) -> str:
     """Return the name of the model that new sources are embedded with."""
-    del settings
-    return STATIC
+    return STATIC if settings.embed_url is None else settings.embed_model
 
 
 def default_config(settings: Settings) -> IngestConfig:
@@ -52,4 +52,6 @@ class Embedders:
     def _make(self, name: str) -> Embedder:
         if name == STATIC:
             return StaticEmbedder()
+        if self.settings.embed_url is not None and name == self.settings.embed_model:
+            return EndpointEmbedder(self.settings)
         raise Unavailable(f"There is no embedding model named {name!r} here.")

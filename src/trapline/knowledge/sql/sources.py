@@ -503,3 +503,38 @@ WHERE id = $2
 async def set_config(conn: Connection, *, config: Any, source_id: SourceId) -> None:
     """Note how the texts of a source are made from now on."""
     await conn.execute(_SET_CONFIG, config, source_id)
+
+
+_SOURCES_OF_OTHER_MODELS: Final = """
+-- name: SourcesOfOtherModels
+SELECT s.* FROM knowledge.source s
+WHERE s.config ->> 'model' <> $1::text AND s.status = 'completed'
+    AND NOT EXISTS (
+        SELECT FROM knowledge.generation g WHERE g.source_id = s.id AND g.generation > s.generation
+    )
+ORDER BY s.id
+LIMIT $2::integer
+"""
+
+
+async def sources_of_other_models(conn: Connection, *, model: str, most: int) -> list[SourceRow]:
+    """Sources that are complete, but were embedded with another model than new ones are, and that no renewal has been begun for."""
+    return [SourceRow(*row) for row in await conn.fetch(_SOURCES_OF_OTHER_MODELS, model, most)]
+
+
+_DROP_LATER_GENERATIONS: Final = """
+-- name: DropLaterGenerations
+WITH gone AS (
+    DELETE FROM knowledge.entry e USING knowledge.source s
+    WHERE s.id = ANY ($1::uuid[])
+        AND e.source_id = s.id AND e.generation > s.generation
+)
+DELETE FROM knowledge.generation g USING knowledge.source s
+WHERE s.id = ANY ($1::uuid[])
+    AND g.source_id = s.id AND g.generation > s.generation
+"""
+
+
+async def drop_later_generations(conn: Connection, *, source_ids: Sequence[SourceId]) -> None:
+    """Remove what an earlier renewal of sources began and did not complete."""
+    await conn.execute(_DROP_LATER_GENERATIONS, source_ids)

@@ -170,3 +170,25 @@ FROM knowledge.source WHERE id = sqlc.arg(source_id) FOR UPDATE;
 -- Note how the texts of a source are made from now on.
 UPDATE knowledge.source SET config = sqlc.arg(config)::jsonb, updated_at = now()
 WHERE id = sqlc.arg(source_id);
+
+-- name: SourcesOfOtherModels :many
+-- Sources that are complete, but were embedded with another model than new ones are, and that no
+-- renewal has been begun for.
+SELECT s.* FROM knowledge.source s
+WHERE s.config ->> 'model' <> sqlc.arg(model)::text AND s.status = 'completed'
+    AND NOT EXISTS (
+        SELECT FROM knowledge.generation g WHERE g.source_id = s.id AND g.generation > s.generation
+    )
+ORDER BY s.id
+LIMIT sqlc.arg(most)::integer;
+
+-- name: DropLaterGenerations :exec
+-- Remove what an earlier renewal of sources began and did not complete.
+WITH gone AS (
+    DELETE FROM knowledge.entry e USING knowledge.source s
+    WHERE s.id = ANY (sqlc.arg(source_ids)::uuid[])
+        AND e.source_id = s.id AND e.generation > s.generation
+)
+DELETE FROM knowledge.generation g USING knowledge.source s
+WHERE s.id = ANY (sqlc.arg(source_ids)::uuid[])
+    AND g.source_id = s.id AND g.generation > s.generation;
