@@ -2,8 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
 
 import aiohttp
 import pytest
@@ -13,9 +14,16 @@ from fastapi import FastAPI
 from trapline.api import application
 from trapline.db import tenancy
 from trapline.db.pool import Database
+from trapline.measure import Recorder
 from trapline.settings import Settings
 
-Served = Callable[[Settings], AbstractAsyncContextManager[aiohttp.ClientSession]]
+
+class Served(Protocol):
+    """Serves the application with some settings."""
+
+    def __call__(
+        self, settings: Settings, recorder: Recorder | None = None
+    ) -> AbstractAsyncContextManager[aiohttp.ClientSession]: ...
 
 
 @pytest.fixture
@@ -23,10 +31,12 @@ def served(database: Database) -> Served:
     """Serve the application with other settings than the usual ones."""
 
     @asynccontextmanager
-    async def serve(settings: Settings) -> AsyncIterator[aiohttp.ClientSession]:
+    async def serve(
+        settings: Settings, recorder: Recorder | None = None
+    ) -> AsyncIterator[aiohttp.ClientSession]:
         async with database.system_tx() as conn:
             await tenancy.ensure_default(conn)
-        async with client_of(application.build(database, settings)) as client:
+        async with client_of(application.build(database, settings, recorder=recorder)) as client:
             yield client
 
     return serve

@@ -24,6 +24,9 @@ from trapline.fetch.posting import Poster
 from trapline.frontier.recrawl import Interval
 from trapline.knowledge.keyword.writing import merge_crowded
 from trapline.logs import get_logger
+from trapline.measure import Recorder
+from trapline.measure.recorder import drop_sums
+from trapline.measure.sql import rollups as measured_days
 from trapline.pipeline import followups, retention, sites, templates
 from trapline.pipeline.gathering import Gathering, extract_kind
 from trapline.pipeline.keeping import Keeping
@@ -59,6 +62,11 @@ VISIT_LOGS = (
     *(Log("archive", table, "started_at") for table in ("request", "redirect", "file")),
 )
 
+MEASUREMENTS = (
+    Log("measure", "operation", "recorded_at", roll_up=measured_days.roll_up_operations),
+    Log("measure", "request", "recorded_at", roll_up=measured_days.roll_up_requests),
+)
+
 # How long a stopping server waits for requests that are still being answered.
 _GRACE_SECONDS = 10
 
@@ -71,7 +79,7 @@ async def serve(settings: Settings) -> None:
         async with working(database, settings, name="serve") as work:
             server = _Server(
                 uvicorn.Config(
-                    application.build(database, settings, work.engine),
+                    application.build(database, settings, work.engine, work.recorder),
                     log_config=None,
                     access_log=False,
                     lifespan="off",
@@ -104,6 +112,7 @@ class Work:
 
     worker: Worker
     engine: Engine
+    recorder: Recorder
 
     @property
     def scraper(self) -> Scraper:
@@ -149,15 +158,17 @@ async def working(
             model=model,
             searching=searching,
         )
+        recorder = Recorder()
         running = asyncio.create_task(worker.run(), name="worker")
         beside = [
             asyncio.create_task(
                 maintenance.run(database, _duties(settings, keeping.blobs)), name="maintenance"
             ),
             asyncio.create_task(telling.run(), name="telling"),
+            asyncio.create_task(recorder.run(database), name="measurements"),
         ]
         try:
-            yield Work(worker, engine)
+            yield Work(worker, engine, recorder)
         finally:
             worker.stop()
             await running
@@ -173,6 +184,8 @@ def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
         *schedules.duties(templates.create),
         *retention.duties(),
         duty("archive partitions", VISIT_LOGS),
+        duty("measurement partitions", MEASUREMENTS),
+        Duty("sums of measurements", drop_sums, every=timedelta(hours=1)),
         *followups.duties(),
         *sites.duties(),
         *telling_duties(),

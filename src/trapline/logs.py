@@ -9,7 +9,7 @@ from uuid import UUID
 
 import structlog
 import structlog.tracebacks
-from structlog.contextvars import bind_contextvars, merge_contextvars
+from structlog.contextvars import bind_contextvars, get_contextvars, merge_contextvars
 from structlog.typing import FilteringBoundLogger, Processor
 
 from trapline.settings import Settings
@@ -20,6 +20,12 @@ get_logger = structlog.stdlib.get_logger
 def bind_trace(trace_id: UUID) -> None:
     """Give every later log line of this context the trace id."""
     bind_contextvars(trace_id=str(trace_id))
+
+
+def current_trace() -> UUID | None:
+    """Return the trace id that log lines of this context have, if any."""
+    found = get_contextvars().get("trace_id")
+    return None if found is None else UUID(found)
 
 
 def configure(settings: Settings) -> None:
@@ -68,4 +74,4 @@ def _renderer(settings: Settings) -> list[Processor]:
     ]
 
 
-__all__ = ["FilteringBoundLogger", "bind_trace", "configure", "get_logger"]
+__all__ = ["FilteringBoundLogger", "bind_trace", "configure", "current_trace", "get_logger"]

@@ -14,6 +14,7 @@ from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
 from trapline.api.limits import RateLimits
+from trapline.api.tracing import note_asker
 from trapline.db import tenancy
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
@@ -35,6 +36,12 @@ def is_loopback(host: str) -> bool:
 
 async def principal(request: HTTPConnection) -> Principal:
     """Find who acts in this request, or refuse it."""
+    who = await _principal(request)
+    note_asker(request, who.organisation_id)
+    return who
+
+
+async def _principal(request: HTTPConnection) -> Principal:
     settings: Settings = request.app.state.settings
     database: Database = request.app.state.database
     token = _bearer(request)

@@ -21,6 +21,7 @@ from trapline.api.native import (
     keys,
     logs,
     members,
+    metrics,
     organisations,
     pages,
     schedules,
@@ -29,11 +30,17 @@ from trapline.api.native import (
 )
 from trapline.db.pool import Database
 from trapline.errors import TraplineError
+from trapline.measure import Recorder
 from trapline.settings import Settings
 
 
-def build(database: Database, settings: Settings, engine: Engine | None = None) -> FastAPI:
-    """Without an engine, what needs one is not available."""
+def build(
+    database: Database,
+    settings: Settings,
+    engine: Engine | None = None,
+    recorder: Recorder | None = None,
+) -> FastAPI:
+    """Without an engine, what needs one is not available; without a recorder, nothing is recorded."""
     app = FastAPI(
         title="Trapline",
         version=__version__,
@@ -62,6 +69,7 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
         events,
         jobs,
         logs,
+        metrics,
         schedules,
         watchers,
     ):
@@ -81,7 +89,7 @@ def build(database: Database, settings: Settings, engine: Engine | None = None) 
         expose_headers=["Retry-After", "X-Request-Id"],
     )
     app.add_middleware(rereading.ReadAgain, refuse=_refused)
-    app.add_middleware(tracing.TraceRequests)
+    app.add_middleware(tracing.TraceRequests, recorder=recorder)
     return app
 
 

@@ -18,6 +18,7 @@ SCHEMAS: Final = (
     "knowledge",
     "deliver",
     "ephemeral",
+    "measure",
 )
 
 

@@ -11,6 +11,8 @@ CREATE SCHEMA frontier;
 
 CREATE SCHEMA knowledge;
 
+CREATE SCHEMA measure;
+
 CREATE SCHEMA queue;
 
 CREATE SCHEMA store;
@@ -1961,6 +1963,133 @@ ALTER TABLE ONLY knowledge.vector ALTER COLUMN embedding SET STORAGE PLAIN;
 
 ALTER TABLE ONLY knowledge.vector FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE measure.job_time (
+    job_id uuid NOT NULL,
+    type text NOT NULL,
+    organisation_id uuid NOT NULL,
+    operations bigint NOT NULL,
+    failures bigint NOT NULL,
+    milliseconds double precision NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY measure.job_time FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE measure.operation (
+    id bigint NOT NULL,
+    recorded_at timestamp with time zone NOT NULL,
+    organisation_id uuid NOT NULL,
+    type text NOT NULL,
+    name text NOT NULL,
+    milliseconds double precision NOT NULL,
+    error text,
+    request_id uuid,
+    job_id uuid,
+    task_id bigint,
+    document_url text,
+    extra jsonb
+)
+PARTITION BY RANGE (recorded_at);
+
+ALTER TABLE ONLY measure.operation FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE measure.operation_day (
+    organisation_id uuid NOT NULL,
+    day date NOT NULL,
+    type text NOT NULL,
+    name text NOT NULL,
+    operations bigint NOT NULL,
+    failures bigint NOT NULL,
+    milliseconds double precision NOT NULL,
+    slowest double precision NOT NULL
+);
+
+ALTER TABLE ONLY measure.operation_day FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE measure.operation_default (
+    id bigint CONSTRAINT operation_id_not_null NOT NULL,
+    recorded_at timestamp with time zone CONSTRAINT operation_recorded_at_not_null NOT NULL,
+    organisation_id uuid CONSTRAINT operation_organisation_id_not_null NOT NULL,
+    type text CONSTRAINT operation_type_not_null NOT NULL,
+    name text CONSTRAINT operation_name_not_null NOT NULL,
+    milliseconds double precision CONSTRAINT operation_milliseconds_not_null NOT NULL,
+    error text,
+    request_id uuid,
+    job_id uuid,
+    task_id bigint,
+    document_url text,
+    extra jsonb
+);
+
+ALTER TABLE ONLY measure.operation_default FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE measure.operation ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME measure.operation_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE measure.request (
+    id bigint NOT NULL,
+    recorded_at timestamp with time zone NOT NULL,
+    organisation_id uuid,
+    method text NOT NULL,
+    path text NOT NULL,
+    route text NOT NULL,
+    status smallint NOT NULL,
+    milliseconds double precision NOT NULL,
+    request_id uuid NOT NULL,
+    client text,
+    user_agent text,
+    extra jsonb
+)
+PARTITION BY RANGE (recorded_at);
+
+ALTER TABLE ONLY measure.request FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE measure.request_day (
+    organisation_id uuid,
+    day date NOT NULL,
+    method text NOT NULL,
+    route text NOT NULL,
+    status smallint NOT NULL,
+    requests bigint NOT NULL,
+    milliseconds double precision NOT NULL,
+    slowest double precision NOT NULL
+);
+
+ALTER TABLE ONLY measure.request_day FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE measure.request_default (
+    id bigint CONSTRAINT request_id_not_null NOT NULL,
+    recorded_at timestamp with time zone CONSTRAINT request_recorded_at_not_null NOT NULL,
+    organisation_id uuid,
+    method text CONSTRAINT request_method_not_null NOT NULL,
+    path text CONSTRAINT request_path_not_null NOT NULL,
+    route text CONSTRAINT request_route_not_null NOT NULL,
+    status smallint CONSTRAINT request_status_not_null NOT NULL,
+    milliseconds double precision CONSTRAINT request_milliseconds_not_null NOT NULL,
+    request_id uuid CONSTRAINT request_request_id_not_null NOT NULL,
+    client text,
+    user_agent text,
+    extra jsonb
+);
+
+ALTER TABLE ONLY measure.request_default FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE measure.request ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME measure.request_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE queue.agent (
     id bigint NOT NULL,
     uuid uuid NOT NULL,
@@ -2868,6 +2997,10 @@ ALTER TABLE ONLY archive.request ATTACH PARTITION archive.request_default DEFAUL
 
 ALTER TABLE ONLY archive.visit ATTACH PARTITION archive.visit_default DEFAULT;
 
+ALTER TABLE ONLY measure.operation ATTACH PARTITION measure.operation_default DEFAULT;
+
+ALTER TABLE ONLY measure.request ATTACH PARTITION measure.request_default DEFAULT;
+
 ALTER TABLE ONLY queue.job_log ATTACH PARTITION queue.job_log_default DEFAULT;
 
 ALTER TABLE ONLY queue.statistic ATTACH PARTITION queue.statistic_default DEFAULT;
@@ -2969,6 +3102,27 @@ ALTER TABLE ONLY knowledge.source
 
 ALTER TABLE ONLY knowledge.vector
     ADD CONSTRAINT vector_pkey PRIMARY KEY (chunk_id);
+
+ALTER TABLE ONLY measure.job_time
+    ADD CONSTRAINT job_time_pkey PRIMARY KEY (job_id, type);
+
+ALTER TABLE ONLY measure.operation_day
+    ADD CONSTRAINT operation_day_pkey PRIMARY KEY (organisation_id, day, type, name);
+
+ALTER TABLE ONLY measure.operation
+    ADD CONSTRAINT operation_pkey PRIMARY KEY (recorded_at, id);
+
+ALTER TABLE ONLY measure.operation_default
+    ADD CONSTRAINT operation_default_pkey PRIMARY KEY (recorded_at, id);
+
+ALTER TABLE ONLY measure.request_day
+    ADD CONSTRAINT request_day_key UNIQUE NULLS NOT DISTINCT (organisation_id, day, method, route, status);
+
+ALTER TABLE ONLY measure.request
+    ADD CONSTRAINT request_pkey PRIMARY KEY (recorded_at, id);
+
+ALTER TABLE ONLY measure.request_default
+    ADD CONSTRAINT request_default_pkey PRIMARY KEY (recorded_at, id);
 
 ALTER TABLE ONLY queue.agent
     ADD CONSTRAINT agent_pkey PRIMARY KEY (id);
@@ -3176,6 +3330,20 @@ CREATE INDEX source_organisation_idx ON knowledge.source USING btree (organisati
 
 CREATE INDEX vector_model_idx ON knowledge.vector USING btree (model_id);
 
+CREATE INDEX job_time_created_idx ON measure.job_time USING btree (created_at);
+
+CREATE INDEX operation_job_idx ON ONLY measure.operation USING btree (job_id, recorded_at) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX operation_default_job_id_recorded_at_idx ON measure.operation_default USING btree (job_id, recorded_at) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX operation_organisation_idx ON ONLY measure.operation USING btree (organisation_id, recorded_at, id);
+
+CREATE INDEX operation_default_organisation_id_recorded_at_id_idx ON measure.operation_default USING btree (organisation_id, recorded_at, id);
+
+CREATE INDEX request_organisation_idx ON ONLY measure.request USING btree (organisation_id, recorded_at, id);
+
+CREATE INDEX request_default_organisation_id_recorded_at_id_idx ON measure.request_default USING btree (organisation_id, recorded_at, id);
+
 CREATE INDEX agent_alive_idx ON queue.agent USING btree (id) WHERE (finished_at IS NULL);
 
 CREATE INDEX dead_letter_job_idx ON queue.dead_letter USING btree (job_id, task_id);
@@ -3349,6 +3517,16 @@ ALTER INDEX archive.visit_pkey ATTACH PARTITION archive.visit_default_pkey;
 ALTER INDEX archive.visit_site_idx ATTACH PARTITION archive.visit_default_site_id_started_at_id_idx;
 
 ALTER INDEX archive.visit_quickinfo_idx ATTACH PARTITION archive.visit_default_url_id_started_at_exit_code_idx;
+
+ALTER INDEX measure.operation_job_idx ATTACH PARTITION measure.operation_default_job_id_recorded_at_idx;
+
+ALTER INDEX measure.operation_organisation_idx ATTACH PARTITION measure.operation_default_organisation_id_recorded_at_id_idx;
+
+ALTER INDEX measure.operation_pkey ATTACH PARTITION measure.operation_default_pkey;
+
+ALTER INDEX measure.request_organisation_idx ATTACH PARTITION measure.request_default_organisation_id_recorded_at_id_idx;
+
+ALTER INDEX measure.request_pkey ATTACH PARTITION measure.request_default_pkey;
 
 ALTER INDEX queue.job_log_job_idx ATTACH PARTITION queue.job_log_default_job_id_created_at_idx;
 
@@ -3601,6 +3779,48 @@ CREATE POLICY worker ON knowledge.source TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.vector TO trapline_worker USING (true);
 
+ALTER TABLE measure.job_time ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE measure.operation ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE measure.operation_day ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE measure.operation_default ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE measure.request ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE measure.request_day ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE measure.request_default ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON measure.job_time TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON measure.operation TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON measure.operation_day TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON measure.operation_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON measure.request TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON measure.request_day TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON measure.request_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY worker ON measure.job_time TO trapline_worker USING (true);
+
+CREATE POLICY worker ON measure.operation TO trapline_worker USING (true);
+
+CREATE POLICY worker ON measure.operation_day TO trapline_worker USING (true);
+
+CREATE POLICY worker ON measure.operation_default TO trapline_worker USING (true);
+
+CREATE POLICY worker ON measure.request TO trapline_worker USING (true);
+
+CREATE POLICY worker ON measure.request_day TO trapline_worker USING (true);
+
+CREATE POLICY worker ON measure.request_default TO trapline_worker USING (true);
+
 ALTER TABLE queue.dead_letter ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE queue.done ENABLE ROW LEVEL SECURITY;
@@ -3852,6 +4072,9 @@ GRANT USAGE ON SCHEMA frontier TO trapline_tenant;
 GRANT USAGE ON SCHEMA knowledge TO trapline_worker;
 GRANT USAGE ON SCHEMA knowledge TO trapline_tenant;
 
+GRANT USAGE ON SCHEMA measure TO trapline_worker;
+GRANT USAGE ON SCHEMA measure TO trapline_tenant;
+
 GRANT USAGE ON SCHEMA queue TO trapline_worker;
 GRANT USAGE ON SCHEMA queue TO trapline_tenant;
 
@@ -3941,6 +4164,31 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.vector TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.vector TO trapline_worker;
+
+GRANT SELECT ON TABLE measure.job_time TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.job_time TO trapline_worker;
+
+GRANT SELECT ON TABLE measure.operation TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.operation TO trapline_worker;
+
+GRANT SELECT ON TABLE measure.operation_day TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.operation_day TO trapline_worker;
+
+GRANT SELECT ON TABLE measure.operation_default TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.operation_default TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE measure.operation_id_seq TO trapline_worker;
+
+GRANT SELECT ON TABLE measure.request TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.request TO trapline_worker;
+
+GRANT SELECT ON TABLE measure.request_day TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.request_day TO trapline_worker;
+
+GRANT SELECT ON TABLE measure.request_default TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.request_default TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE measure.request_id_seq TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.agent TO trapline_worker;
 GRANT SELECT ON TABLE queue.agent TO trapline_tenant;

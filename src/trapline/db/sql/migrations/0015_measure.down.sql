@@ -1,0 +1,3 @@
+DROP TABLE measure.request_day, measure.operation_day, measure.job_time, measure.request,
+measure.operation;
+DROP SCHEMA measure;

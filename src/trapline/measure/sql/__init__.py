@@ -1,0 +1,1 @@
+"""Named queries, and the typed functions that `make sql` makes of them."""
