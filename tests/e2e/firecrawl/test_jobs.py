@@ -80,10 +80,10 @@ def test_changes_are_tracked_in_a_crawl(served_site: str, site: Site) -> None:
     options = {"formats": ["markdown", TRACKED | {"tag": str(uuid4())}]}
     body = {"url": site.at("/about/"), "limit": 1, "sitemap": "skip", "scrapeOptions": options}
     words = []
-    for _ in range(2):
+    for word in ("eleven", "nineteen"):
         done = _ended(_post(served_site, "/v2/crawl", **body)["url"])
         words.append(done["data"][0]["changeTracking"]["changeStatus"])
-        site.edit("/about/", "eleven", "nineteen")
+        site.edit("/about/", word, "nineteen")
     assert words == ["new", "changed"]
 
 
