@@ -220,6 +220,16 @@ async def watchers(api: str, port: int, server: psutil.Process, most: int) -> di
     }
 
 
+def _cpu(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def _asked(requests: int) -> int:
+    """Return how many pages a side was asked for, the first few to warm up included."""
+    return min(requests, HOSTS) + len(CONCURRENCIES) * requests
+
+
 def table(ours: dict[int, Any], peer: dict[int, Any]) -> None:
     print("concurrency   bare p50   p99      /s   | /v2/scrape p50   p99      /s   | ratio of /s")
     for n in CONCURRENCIES:
@@ -242,7 +252,9 @@ async def measure(sizes: Sizes) -> None:
                 database_url=None,
             )
             found = await stack.enter_async_context(pool.server(settings))
+            used = time.process_time()
             peer = await bare(port, settings, sizes.requests)
+            bare_cpu = (time.process_time() - used) * 1000 / _asked(sizes.requests)
             program = Trapline(
                 kept
                 | {
@@ -257,7 +269,9 @@ async def measure(sizes: Sizes) -> None:
             drained = asyncio.create_task(process.stderr.read())  # type: ignore[union-attr]
             server = psutil.Process(process.pid)
             try:
+                used = _cpu(server)
                 ours = await through_api(api, port, sizes.requests)
+                cpu = (_cpu(server) - used) * 1000 / _asked(sizes.requests)
                 figures = await results(api, found.dsn, port, server, sizes.results)
                 figures |= await watchers(api, port, server, sizes.watchers)
             finally:
@@ -273,6 +287,8 @@ async def measure(sizes: Sizes) -> None:
                 "scrape_added_p50_ms": round(added, 2),
                 "scrape_rps_c64": round(ours[64][1], 1),
                 "scrape_vs_bare_c64": round(ours[64][1] / peer[64][1], 3),
+                "scrape_cpu_ms": round(cpu, 2),
+                "bare_cpu_ms": round(bare_cpu, 2),
             }
             | figures
         )

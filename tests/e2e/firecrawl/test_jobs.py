@@ -98,6 +98,8 @@ def test_it_is_kept_when_a_client_asked(served_site: str, site: Site, path: str)
     job = requests.get(f"{served_site}/api/jobs/{job_id}", timeout=60).json()
     asked = datetime.fromisoformat(job["metadata"]["initiated_at"])
     assert began <= asked <= datetime.fromisoformat(job["created_at"])
+    if "url" in told:
+        _ended(told["url"])
 
 
 def test_the_log_is_streamed_to_who_wants_it(served_site: str, site: Site) -> None:

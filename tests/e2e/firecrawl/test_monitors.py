@@ -194,3 +194,6 @@ def test_one_look_at_a_time_and_one_monitor_of_a_name(
     twin = requests.post(f"{served_site}/v2/monitor", json=body, timeout=60)
     assert twin.status_code == 409, twin.text
     client.delete_monitor(monitor.id)
+    # The look goes on without its monitor; nobody else wants its visits in the site's log.
+    for crawl in client.get_active_crawls().crawls:
+        client.cancel_crawl(crawl.id)

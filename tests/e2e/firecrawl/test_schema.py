@@ -12,7 +12,7 @@ from schemathesis.specs.openapi.checks import response_schema_conformance
 
 OF_THE_CONTRACT = ("SCRAPE_", "MAP_")
 # Each operation gets at least the fewest, and as many more as fit into its seconds.
-FEWEST, EXAMPLES, SECONDS_EACH = 5, 40, 1.5
+FEWEST, EXAMPLES, SECONDS_EACH = 5, 40, 0.6
 
 
 def test_every_answer_fits_its_schema(served_site: str) -> None:
