@@ -313,6 +313,13 @@ class Settings(BaseSettings):
         description="Size from which a queue's index is rebuilt when most of it is air.",
     )
 
+    # Search
+    index_memory_mb: int = Field(
+        default=1024,
+        ge=64,
+        description="Most megabytes that PostgreSQL may use while it builds an index over vectors.",
+    )
+
     # Retention
     export_logs: Path | None = Field(
         default=None,

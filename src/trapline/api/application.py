@@ -25,11 +25,14 @@ from trapline.api.native import (
     organisations,
     pages,
     schedules,
+    search,
     sites,
     watchers,
 )
 from trapline.db.pool import Database
 from trapline.errors import TraplineError
+from trapline.knowledge.embedding.embedders import Embedders
+from trapline.knowledge.searching import Searcher
 from trapline.measure import Recorder
 from trapline.settings import Settings
 
@@ -56,6 +59,9 @@ def build(
     app.state.database = database
     app.state.settings = settings
     app.state.engine = engine
+    app.state.searcher = (
+        Searcher(Embedders(settings), recorder) if engine is None else engine.searching.searcher
+    )
     app.state.limits = RateLimits(settings.rate_limit)
     for part in (
         health,
@@ -71,6 +77,7 @@ def build(
         logs,
         metrics,
         schedules,
+        search,
         watchers,
     ):
         app.include_router(part.router)

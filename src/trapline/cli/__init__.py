@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "crawl": "Crawl a site; show how it goes and what came of it.",
         "scrape": "Print one page as markdown, or in any other format.",
         "map": "List the URLs of a site without visiting them.",
+        "search": "Search what was indexed, by words and by meaning.",
         "serve": "Start the API, the workers and the embedded PostgreSQL.",
         "work": "Run tasks, without an API; on any number of machines.",
         "jobs": "Jobs: create, list, show, logs, counts, errors, cancel, retry, why, …",

@@ -146,6 +146,68 @@ CREATE FUNCTION auth.uid() RETURNS uuid
 
 COMMENT ON FUNCTION auth.uid() IS 'The member who acts in this transaction; null when an API key acts for its organisation.';
 
+CREATE FUNCTION knowledge.estimate_matching(p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $_$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) SELECT entry_id FROM knowledge.matching($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)'
+    INTO plan
+    USING p_organisation_id, p_sources, p_sites, p_applications, p_kinds, p_languages, p_types, p_hosts,
+        p_not_hosts, p_path, p_since, p_until;
+    RETURN (plan -> 0 -> 'Plan' ->> 'Plan Rows')::bigint;
+END
+$_$;
+
+CREATE FUNCTION knowledge.host_of(uri text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN lower(split_part(split_part(split_part(uri, '://'::text, 2), '/'::text, 1), ':'::text, 1));
+
+CREATE FUNCTION knowledge.matching(p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS TABLE(entry_id bigint)
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+    SELECT e.id
+    FROM knowledge.entry AS e
+    INNER JOIN knowledge.source AS s ON e.source_id = s.id AND e.generation = s.generation
+    WHERE
+        s.organisation_id = p_organisation_id
+        AND (p_sources IS NULL OR s.id = ANY(p_sources))
+        AND (p_sites IS NULL OR s.site_id = ANY(p_sites))
+        AND (p_applications IS NULL OR s.application_id = ANY(p_applications))
+        AND (p_kinds IS NULL OR s.kind = ANY(p_kinds))
+        AND (p_languages IS NULL OR e.language = ANY(p_languages))
+        AND (p_types IS NULL OR e.content_type = ANY(p_types))
+        AND (p_hosts IS NULL OR knowledge.host_of(e.uri) = ANY(p_hosts))
+        AND (p_not_hosts IS NULL OR NOT knowledge.host_of(e.uri) = ANY(p_not_hosts))
+        AND (p_path IS NULL OR e.path ^@ p_path)
+        AND (p_since IS NULL OR e.dated_at >= p_since)
+        AND (p_until IS NULL OR e.dated_at < p_until)
+$$;
+
+CREATE FUNCTION knowledge.nearest(p_model_id integer, p_dimension integer, p_numbers real[], p_most integer, p_scanned integer, p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS TABLE(chunk_id bigint, entry_id bigint, score real)
+    LANGUAGE plpgsql STABLE
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET jit TO 'off'
+    AS $_$
+BEGIN
+    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 100), 1000)::text, true);
+    PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
+    PERFORM set_config('hnsw.max_scan_tuples', p_scanned::text, true);
+    RETURN QUERY EXECUTE format(
+        'SELECT v.chunk_id, v.entry_id, (-(v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s)))::real'
+        ' FROM knowledge.vector AS v'
+        ' INNER JOIN knowledge.matching($3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14) AS m ON v.entry_id = m.entry_id'
+        ' WHERE v.model_id = %1$s'
+        ' ORDER BY v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s) LIMIT $2',
+        p_model_id, p_dimension
+    ) USING p_numbers, p_most, p_organisation_id, p_sources, p_sites, p_applications, p_kinds,
+        p_languages, p_types, p_hosts, p_not_hosts, p_path, p_since, p_until;
+END
+$_$;
+
 CREATE FUNCTION queue.added(p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_skipped bigint, p_limit bigint, p_reserved bigint, p_overflow bigint, OUT total bigint, OUT counted bigint, OUT beyond bigint, OUT linked bigint, OUT from_sitemap bigint, OUT released bigint, OUT admitted bigint, OUT over boolean[]) RETURNS record
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
@@ -3320,6 +3382,18 @@ CREATE INDEX chunk_hash_idx ON knowledge.chunk USING hash (hash);
 
 CREATE INDEX chunk_source_idx ON knowledge.chunk USING btree (source_id);
 
+CREATE INDEX entry_dated_idx ON knowledge.entry USING btree (organisation_id, dated_at);
+
+CREATE INDEX entry_language_idx ON knowledge.entry USING btree (organisation_id, language);
+
+CREATE INDEX entry_page_idx ON knowledge.entry USING btree (page_id) WHERE (page_id IS NOT NULL);
+
+CREATE INDEX entry_path_idx ON knowledge.entry USING btree (organisation_id, path text_pattern_ops);
+
+CREATE INDEX entry_type_idx ON knowledge.entry USING btree (organisation_id, content_type);
+
+CREATE INDEX entry_uri_idx ON knowledge.entry USING hash (uri);
+
 CREATE INDEX generation_model_idx ON knowledge.generation USING btree (model_id);
 
 CREATE INDEX segment_organisation_idx ON knowledge.segment USING btree (organisation_id, language);
@@ -3327,6 +3401,8 @@ CREATE INDEX segment_organisation_idx ON knowledge.segment USING btree (organisa
 CREATE INDEX source_application_idx ON knowledge.source USING btree (application_id);
 
 CREATE INDEX source_organisation_idx ON knowledge.source USING btree (organisation_id, created_at);
+
+CREATE INDEX vector_entry_idx ON knowledge.vector USING btree (entry_id);
 
 CREATE INDEX vector_model_idx ON knowledge.vector USING btree (model_id);
 

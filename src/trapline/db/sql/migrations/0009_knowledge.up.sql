@@ -60,6 +60,14 @@ CREATE TABLE knowledge.entry (
     UNIQUE (source_id, generation, uri)
 );
 
+-- What filters ask for.
+CREATE INDEX entry_page_idx ON knowledge.entry (page_id) WHERE page_id IS NOT NULL;
+CREATE INDEX entry_dated_idx ON knowledge.entry (organisation_id, dated_at);
+CREATE INDEX entry_language_idx ON knowledge.entry (organisation_id, language);
+CREATE INDEX entry_type_idx ON knowledge.entry (organisation_id, content_type);
+CREATE INDEX entry_path_idx ON knowledge.entry (organisation_id, path text_pattern_ops);
+CREATE INDEX entry_uri_idx ON knowledge.entry USING hash (uri);
+
 CREATE TABLE knowledge.chunk (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     organisation_id uuid NOT NULL,
