@@ -53,21 +53,17 @@ void numbers_close(Numbers *numbers);
 int32_t number_of(Numbers *numbers, int64_t key);
 int is_numbered(const Numbers *numbers, int64_t key);
 
-/* Words and their scores. */
+/* Words and their scores. A word is known by its hash alone: of 64 bits, among some ten thousand
+ * words, no two that pages have will ever be the same; and one entry is one look at memory. */
 typedef struct {
-    Py_ssize_t start, size;
+    uint64_t hash;
     double score;
-    int64_t stamp;
+    uint32_t stamp;
 } Entry;
 
-/* `marks` has a word's hash where it stands, and 0 where none does: most words that are looked for
- * are not there, and to learn that from a small table is quick. */
 typedef struct {
-    uint32_t *marks;
     Entry *entries;
     size_t mask;
-    Py_UCS4 *letters;
-    Py_ssize_t used, room;
 } Lexicon;
 
 typedef struct {
@@ -94,7 +90,7 @@ PyObject *lexicon_new(PyObject *module, PyObject *scores);
 Lexicon *lexicon_of(PyObject *capsule);
 int lexicon_open(Lexicon *lexicon, Py_ssize_t words);
 void lexicon_close(Lexicon *lexicon);
-int lexicon_add(Lexicon *lexicon, PyObject *word, double score);
+void lexicon_add(Lexicon *lexicon, PyObject *word, double score);
 Entry *lexicon_find(Lexicon *lexicon, const Py_UCS4 *word, Py_ssize_t size);
 
 /* Text in lower case, as code points in `letters`. At most `limit` characters are read. */
