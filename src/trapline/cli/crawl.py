@@ -1,30 +1,24 @@
 """`trapline crawl URL`."""
 
 import asyncio
-import signal
-import sys
-import time
-from collections import deque
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
 from uuid import UUID
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from trapline import app
 from trapline.cli import terminal
 from trapline.cli.export import export
+from trapline.cli.following import Display, pausing
 from trapline.cli.output import write_jsonl, write_markdown
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import Conflict
 from trapline.model import JobId, OrganisationId
-from trapline.pipeline import followups, submit
+from trapline.pipeline import followups, pagefiles, results, submit
 from trapline.pipeline import report as reports
 from trapline.pipeline.options import DEFAULT_LIMIT, CrawlOptions
 from trapline.queue import jobs, why
@@ -32,8 +26,6 @@ from trapline.queue.sql.jobs import JobRow
 from trapline.queue.sql.logbook import NotedUrlsRow
 
 _LOOK_EVERY = 0.3
-_LOOKS = 20
-_SAY_EVERY = 5.0
 
 
 @click.command()
@@ -89,16 +81,16 @@ async def command(
     async with database.system_tx() as conn:
         organisation_id = (await tenancy.find_organisation(conn, org)).id
     job_id = await _job(database, organisation_id, url, resume, wishes)
-    async with app.working(database, database.settings, name=worker_name), _pausing() as paused:
+    async with app.working(database, database.settings, name=worker_name), pausing() as paused:
         job = await _follow(database, organisation_id, job_id, paused, quiet=as_json)
     await followups.catch_up(database)
     if job.status == "paused":
         click.echo(f"\nPaused. Go on with: trapline crawl --resume {job_id}", err=True)
         raise click.exceptions.Exit(130)
     if out is not None:
-        await write_markdown(reports.pages(database, organisation_id, job_id), out)
+        await write_markdown(pagefiles.pages(database, job), out)
     if jsonl is not None:
-        await write_jsonl(reports.pages(database, organisation_id, job_id), jsonl)
+        await write_jsonl(pagefiles.pages(database, job), jsonl)
     if warc is not None:
         await export(database, organisation_id, warc, job_id=job_id, replace=True)
     await _close(database, organisation_id, job, as_json=as_json, out=out or jsonl or warc)
@@ -127,23 +119,6 @@ async def _job(
         return job.id
 
 
-@asynccontextmanager
-async def _pausing() -> AsyncIterator[asyncio.Event]:
-    """Turn the first Ctrl-C into an event; the second one ends the program as usual."""
-    paused = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def pause() -> None:
-        paused.set()
-        loop.remove_signal_handler(signal.SIGINT)
-
-    loop.add_signal_handler(signal.SIGINT, pause)
-    try:
-        yield paused
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
-
-
 async def _follow(
     database: Database,
     organisation_id: OrganisationId,
@@ -153,7 +128,7 @@ async def _follow(
     quiet: bool,
 ) -> JobRow:
     """Show how the crawl gets on until it ends or is paused."""
-    with _Display(quiet=quiet) as display:
+    with Display("pages", quiet=quiet) as display:
         while True:
             async with database.tenant_tx(organisation_id) as conn:
                 job = await jobs.get(conn, job_id)
@@ -161,54 +136,12 @@ async def _follow(
                     await jobs.pause(conn, job_id, by="Ctrl-C")
                     return await jobs.get(conn, job_id)
                 pace = "" if quiet else await why.pace_of(conn, job_id, now=datetime.now(UTC))
-            display.show(job, pace)
+                pages = await results.counts(conn, job_id)
+            display.show(job, pages, pace)
             if job.status in jobs.ENDED:
                 return job
             with suppress(TimeoutError):
                 await asyncio.wait_for(paused.wait(), _LOOK_EVERY)
-
-
-class _Display:
-    """A bar on a terminal, a line now and then elsewhere, nothing when quiet."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._said = time.monotonic()
-        self._seen: deque[tuple[float, int]] = deque([(self._said, 0)], maxlen=_LOOKS)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-            disable=quiet or not sys.stderr.isatty(),
-            transient=True,
-        )
-        self._task = self._bar.add_task("crawling", total=None)
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._bar.stop()
-
-    def show(self, job: JobRow, pace: str) -> None:
-        done = job.total - job.remaining
-        counts = f"{job.completed} done, {job.remaining} queued, {job.failed} failed"
-        words = ", ".join(filter(None, (counts, f"{self._rate(done):.0f}/s", pace)))
-        self._bar.update(self._task, description=words, completed=done, total=max(job.total, 1))
-        plain = not self._quiet and not sys.stderr.isatty()
-        if plain and (time.monotonic() - self._said > _SAY_EVERY or job.status in jobs.ENDED):
-            self._said = time.monotonic()
-            click.echo(words, err=True)
-
-    def _rate(self, done: int) -> float:
-        """Return how many were done a second, of late."""
-        now = time.monotonic()
-        self._seen.append((now, done))
-        began, before = self._seen[0]
-        return (done - before) / max(now - began, 0.1)
 
 
 async def _close(
@@ -222,12 +155,13 @@ async def _close(
     """Say what came of it and where it is."""
     async with database.tenant_tx(organisation_id) as conn:
         report = await reports.report(conn, job.id)
+        pages = await results.counts(conn, job.id)
     if as_json:
-        terminal.show_json({"job": job, "report": report})
+        terminal.show_json({"job": job, "pages": pages, "report": report})
         return
     click.echo(
-        f"\nCrawl {job.id} {job.status}: {job.completed} done, {job.failed} failed,"
-        f" {job.skipped} skipped, {report.redirects} redirects."
+        f"\nCrawl {job.id} {job.status}: {pages.completed} pages, {pages.failed} failed,"
+        f" {pages.skipped} skipped, {report.redirects} redirects."
     )
     terminal.show(
         [{"ended": end, "pages": count} for end, count in report.ends.items()], as_json=False

@@ -146,6 +146,68 @@ CREATE FUNCTION auth.uid() RETURNS uuid
 
 COMMENT ON FUNCTION auth.uid() IS 'The member who acts in this transaction; null when an API key acts for its organisation.';
 
+CREATE FUNCTION knowledge.estimate_matching(p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $_$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) SELECT entry_id FROM knowledge.matching($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)'
+    INTO plan
+    USING p_organisation_id, p_sources, p_sites, p_applications, p_kinds, p_languages, p_types, p_hosts,
+        p_not_hosts, p_path, p_since, p_until;
+    RETURN (plan -> 0 -> 'Plan' ->> 'Plan Rows')::bigint;
+END
+$_$;
+
+CREATE FUNCTION knowledge.host_of(uri text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN lower(split_part(split_part(split_part(uri, '://'::text, 2), '/'::text, 1), ':'::text, 1));
+
+CREATE FUNCTION knowledge.matching(p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS TABLE(entry_id bigint)
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+    SELECT e.id
+    FROM knowledge.entry AS e
+    INNER JOIN knowledge.source AS s ON e.source_id = s.id AND e.generation = s.generation
+    WHERE
+        s.organisation_id = p_organisation_id
+        AND (p_sources IS NULL OR s.id = ANY(p_sources))
+        AND (p_sites IS NULL OR s.site_id = ANY(p_sites))
+        AND (p_applications IS NULL OR s.application_id = ANY(p_applications))
+        AND (p_kinds IS NULL OR s.kind = ANY(p_kinds))
+        AND (p_languages IS NULL OR e.language = ANY(p_languages))
+        AND (p_types IS NULL OR e.content_type = ANY(p_types))
+        AND (p_hosts IS NULL OR knowledge.host_of(e.uri) = ANY(p_hosts))
+        AND (p_not_hosts IS NULL OR NOT knowledge.host_of(e.uri) = ANY(p_not_hosts))
+        AND (p_path IS NULL OR e.path ^@ p_path)
+        AND (p_since IS NULL OR e.dated_at >= p_since)
+        AND (p_until IS NULL OR e.dated_at < p_until)
+$$;
+
+CREATE FUNCTION knowledge.nearest(p_model_id integer, p_dimension integer, p_numbers real[], p_most integer, p_scanned integer, p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS TABLE(chunk_id bigint, entry_id bigint, score real)
+    LANGUAGE plpgsql STABLE
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET jit TO 'off'
+    AS $_$
+BEGIN
+    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 100), 1000)::text, true);
+    PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
+    PERFORM set_config('hnsw.max_scan_tuples', p_scanned::text, true);
+    RETURN QUERY EXECUTE format(
+        'SELECT v.chunk_id, v.entry_id, (-(v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s)))::real'
+        ' FROM knowledge.vector AS v'
+        ' INNER JOIN knowledge.matching($3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14) AS m ON v.entry_id = m.entry_id'
+        ' WHERE v.model_id = %1$s'
+        ' ORDER BY v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s) LIMIT $2',
+        p_model_id, p_dimension
+    ) USING p_numbers, p_most, p_organisation_id, p_sources, p_sites, p_applications, p_kinds,
+        p_languages, p_types, p_hosts, p_not_hosts, p_path, p_since, p_until;
+END
+$_$;
+
 CREATE FUNCTION queue.added(p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_skipped bigint, p_limit bigint, p_reserved bigint, p_overflow bigint, OUT total bigint, OUT counted bigint, OUT beyond bigint, OUT linked bigint, OUT from_sitemap bigint, OUT released bigint, OUT admitted bigint, OUT over boolean[]) RETURNS record
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
@@ -1415,6 +1477,37 @@ CREATE FUNCTION queue.write_tasks(p_tasks queue.new_task[], p_ids bigint[], p_ov
     ORDER BY id
 $$;
 
+CREATE FUNCTION store.count_pages() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM store.move_pages(ARRAY(SELECT group_id FROM come), '{}');
+    ELSIF TG_OP = 'DELETE' THEN
+        PERFORM store.move_pages('{}', ARRAY(SELECT group_id FROM gone));
+    ELSE
+        PERFORM store.move_pages(
+            ARRAY(SELECT group_id FROM come), ARRAY(SELECT group_id FROM gone));
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION store.move_pages(come bigint[], gone bigint[]) RETURNS void
+    LANGUAGE sql
+    AS $$
+    INSERT INTO store.duplicate_group AS g (group_id, organisation_id, site_id, pages)
+    SELECT c.id, c.organisation_id, c.site_id, sum(moved.by)
+    FROM (
+        SELECT unnest(come) AS group_id, 1 AS by UNION ALL SELECT unnest(gone), -1
+    ) moved
+    JOIN store.content_hash c ON c.id = moved.group_id
+    GROUP BY c.id HAVING sum(moved.by) <> 0
+    -- In one order, so that two who move pages do not wait for each other.
+    ORDER BY c.id
+    ON CONFLICT (group_id) DO UPDATE SET pages = g.pages + excluded.pages
+$$;
+
 CREATE FUNCTION tenancy.current_organisation() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (NULLIF(current_setting('trapline.organisation_id'::text, true), ''::text))::uuid;
@@ -1677,6 +1770,19 @@ WITH (fillfactor='70');
 
 ALTER TABLE ONLY deliver.endpoint FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE deliver.inbox (
+    organisation_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    sender text NOT NULL,
+    type text NOT NULL,
+    subject text NOT NULL,
+    sha256 bytea,
+    received_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT inbox_sha256_check CHECK ((length(sha256) = 32))
+);
+
+ALTER TABLE ONLY deliver.inbox FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE frontier.candidate (
     site_id uuid NOT NULL,
     url_id bigint NOT NULL,
@@ -1840,6 +1946,23 @@ CREATE TABLE knowledge.generation (
 
 ALTER TABLE ONLY knowledge.generation FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE knowledge.intake (
+    organisation_id uuid NOT NULL,
+    crawl text NOT NULL,
+    source_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    task_id bigint NOT NULL,
+    ended text,
+    error text,
+    pages bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT intake_crawl_check CHECK (((crawl <> ''::text) AND (length(crawl) <= 300))),
+    CONSTRAINT intake_ended_check CHECK ((ended = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])))
+);
+
+ALTER TABLE ONLY knowledge.intake FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE knowledge.model (
     id integer NOT NULL,
     organisation_id uuid NOT NULL,
@@ -1910,16 +2033,48 @@ CREATE TABLE knowledge.source (
     config jsonb DEFAULT '{}'::jsonb NOT NULL,
     generation integer DEFAULT 0 NOT NULL,
     rescrape_every interval,
+    provider text DEFAULT 'trapline'::text NOT NULL,
+    job_id uuid,
+    sha256 bytea,
+    size bigint,
+    content_type text,
     created_by uuid,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT source_kind_check CHECK ((kind = ANY (ARRAY['file'::text, 'url'::text, 'site'::text]))),
     CONSTRAINT source_name_check CHECK (((name <> ''::text) AND (length(name) <= 300))),
+    CONSTRAINT source_provider_check CHECK ((provider = ANY (ARRAY['trapline'::text, 'firecrawl'::text]))),
     CONSTRAINT source_rescrape_every_check CHECK ((rescrape_every >= '00:01:00'::interval)),
+    CONSTRAINT source_sha256_check CHECK ((length(sha256) = 32)),
     CONSTRAINT source_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
 );
 
 ALTER TABLE ONLY knowledge.source FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE knowledge.tally (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    scope uuid NOT NULL,
+    job_id uuid,
+    minute timestamp with time zone NOT NULL,
+    total bigint DEFAULT 0 NOT NULL,
+    completed bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    cancelled bigint DEFAULT 0 NOT NULL,
+    folded boolean DEFAULT false NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.02');
+
+ALTER TABLE ONLY knowledge.tally FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.tally ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME knowledge.tally_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE knowledge.vector (
     chunk_id bigint NOT NULL,
@@ -2424,6 +2579,7 @@ CREATE TABLE queue.schedule (
     id uuid NOT NULL,
     organisation_id uuid NOT NULL,
     name text NOT NULL,
+    name_key text GENERATED ALWAYS AS (lower(name)) STORED NOT NULL,
     kind text NOT NULL,
     cron text,
     every interval,
@@ -2633,7 +2789,15 @@ CREATE VIEW store.blob_use WITH (security_invoker='true') AS
 UNION ALL
  SELECT f.sha256
    FROM archive.file f
-  WHERE (f.sha256 IS NOT NULL);
+  WHERE (f.sha256 IS NOT NULL)
+UNION ALL
+ SELECT s.sha256
+   FROM knowledge.source s
+  WHERE (s.sha256 IS NOT NULL)
+UNION ALL
+ SELECT i.sha256
+   FROM deliver.inbox i
+  WHERE (i.sha256 IS NOT NULL);
 
 CREATE TABLE store.change (
     id bigint NOT NULL,
@@ -2710,6 +2874,16 @@ ALTER TABLE store.content_hash ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY 
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE store.duplicate_group (
+    group_id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    pages integer NOT NULL
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY store.duplicate_group FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE store.fingerprint (
     content_id bigint NOT NULL,
@@ -2826,6 +3000,7 @@ CREATE TABLE store.site (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
     organisation_id uuid NOT NULL,
     name text NOT NULL,
+    name_key text GENERATED ALWAYS AS (lower(name)) STORED NOT NULL,
     base_url text NOT NULL,
     implicit boolean DEFAULT false NOT NULL,
     status text DEFAULT 'active'::text NOT NULL,
@@ -3005,6 +3180,9 @@ ALTER TABLE ONLY deliver.delivery
 ALTER TABLE ONLY deliver.endpoint
     ADD CONSTRAINT endpoint_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY deliver.inbox
+    ADD CONSTRAINT inbox_pkey PRIMARY KEY (organisation_id, message_id);
+
 ALTER TABLE ONLY frontier.candidate
     ADD CONSTRAINT candidate_pkey PRIMARY KEY (site_id, url_id);
 
@@ -3041,6 +3219,9 @@ ALTER TABLE ONLY knowledge.entry
 ALTER TABLE ONLY knowledge.generation
     ADD CONSTRAINT generation_pkey PRIMARY KEY (source_id, generation);
 
+ALTER TABLE ONLY knowledge.intake
+    ADD CONSTRAINT intake_pkey PRIMARY KEY (organisation_id, crawl);
+
 ALTER TABLE ONLY knowledge.model
     ADD CONSTRAINT model_organisation_id_name_dimension_digest_key UNIQUE (organisation_id, name, dimension, digest);
 
@@ -3055,6 +3236,9 @@ ALTER TABLE ONLY knowledge.segment
 
 ALTER TABLE ONLY knowledge.source
     ADD CONSTRAINT source_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.tally
+    ADD CONSTRAINT tally_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY knowledge.vector
     ADD CONSTRAINT vector_pkey PRIMARY KEY (chunk_id);
@@ -3179,6 +3363,9 @@ ALTER TABLE ONLY store.content_hash
 ALTER TABLE ONLY store.content_hash
     ADD CONSTRAINT content_hash_site_id_content_hash_key UNIQUE (site_id, content_hash);
 
+ALTER TABLE ONLY store.duplicate_group
+    ADD CONSTRAINT duplicate_group_pkey PRIMARY KEY (group_id);
+
 ALTER TABLE ONLY store.fingerprint
     ADD CONSTRAINT fingerprint_pkey PRIMARY KEY (content_id);
 
@@ -3263,6 +3450,10 @@ CREATE INDEX endpoint_job_idx ON deliver.endpoint USING btree (job_id);
 
 CREATE INDEX endpoint_organisation_idx ON deliver.endpoint USING btree (organisation_id, created_at);
 
+CREATE INDEX inbox_received_idx ON deliver.inbox USING btree (received_at);
+
+CREATE INDEX inbox_sha256_idx ON deliver.inbox USING btree (sha256) WHERE (sha256 IS NOT NULL);
+
 CREATE INDEX candidate_due_idx ON frontier.candidate USING btree (site_id, due_at) WHERE (due_at IS NOT NULL);
 
 CREATE INDEX url_host_idx ON frontier.url USING btree (host_id);
@@ -3273,13 +3464,45 @@ CREATE INDEX chunk_hash_idx ON knowledge.chunk USING hash (hash);
 
 CREATE INDEX chunk_source_idx ON knowledge.chunk USING btree (source_id);
 
+CREATE INDEX entry_dated_idx ON knowledge.entry USING btree (organisation_id, dated_at);
+
+CREATE INDEX entry_language_idx ON knowledge.entry USING btree (organisation_id, language);
+
+CREATE INDEX entry_page_idx ON knowledge.entry USING btree (page_id) WHERE (page_id IS NOT NULL);
+
+CREATE INDEX entry_path_idx ON knowledge.entry USING btree (organisation_id, path text_pattern_ops);
+
+CREATE INDEX entry_type_idx ON knowledge.entry USING btree (organisation_id, content_type);
+
+CREATE INDEX entry_uri_idx ON knowledge.entry USING hash (uri);
+
 CREATE INDEX generation_model_idx ON knowledge.generation USING btree (model_id);
+
+CREATE INDEX intake_job_idx ON knowledge.intake USING btree (job_id);
+
+CREATE INDEX intake_source_idx ON knowledge.intake USING btree (source_id);
 
 CREATE INDEX segment_organisation_idx ON knowledge.segment USING btree (organisation_id, language);
 
-CREATE INDEX source_application_idx ON knowledge.source USING btree (application_id);
+CREATE INDEX source_application_idx ON knowledge.source USING btree (application_id, created_at, id);
 
-CREATE INDEX source_organisation_idx ON knowledge.source USING btree (organisation_id, created_at);
+CREATE INDEX source_job_idx ON knowledge.source USING btree (job_id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX source_organisation_idx ON knowledge.source USING btree (organisation_id, created_at, id);
+
+CREATE INDEX source_sha256_idx ON knowledge.source USING btree (sha256) WHERE (sha256 IS NOT NULL);
+
+CREATE UNIQUE INDEX source_site_key ON knowledge.source USING btree (organisation_id, site_id) WHERE ((site_id IS NOT NULL) AND (application_id IS NULL));
+
+CREATE INDEX source_uri_idx ON knowledge.source USING btree (organisation_id, md5(uri));
+
+CREATE INDEX tally_job_idx ON knowledge.tally USING btree (job_id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX tally_scope_idx ON knowledge.tally USING btree (scope, minute);
+
+CREATE INDEX tally_unfolded_idx ON knowledge.tally USING btree (id) WHERE (NOT folded);
+
+CREATE INDEX vector_entry_idx ON knowledge.vector USING btree (entry_id);
 
 CREATE INDEX vector_model_idx ON knowledge.vector USING btree (model_id);
 
@@ -3343,7 +3566,13 @@ CREATE INDEX ready_deadline_idx ON queue.ready USING btree (deadline) WHERE (dea
 
 CREATE INDEX schedule_due_idx ON queue.schedule USING btree (next_at) WHERE (next_at IS NOT NULL);
 
-CREATE UNIQUE INDEX schedule_name_key ON queue.schedule USING btree (organisation_id, lower(name));
+CREATE UNIQUE INDEX schedule_name_key ON queue.schedule USING btree (organisation_id, name_key);
+
+CREATE INDEX schedule_next_idx ON queue.schedule USING btree (organisation_id, (
+CASE
+    WHEN (next_at IS NULL) THEN '9000-01-01 00:00:00+00'::timestamp with time zone
+    ELSE next_at
+END), id);
 
 CREATE INDEX schedule_organisation_idx ON queue.schedule USING btree (organisation_id, created_at DESC, id DESC);
 
@@ -3391,6 +3620,10 @@ CREATE INDEX content_hash_count_idx ON store.content_hash USING btree (site_id, 
 
 CREATE INDEX content_hash_last_seen_idx ON store.content_hash USING btree (site_id, last_seen_at);
 
+CREATE INDEX duplicate_group_pages_idx ON store.duplicate_group USING btree (site_id, pages, group_id) WHERE (pages > 1);
+
+CREATE INDEX duplicate_group_site_idx ON store.duplicate_group USING btree (site_id, group_id) WHERE (pages > 1);
+
 CREATE INDEX fingerprint_bands_idx ON store.fingerprint USING gin (bands) WITH (fastupdate=off);
 
 CREATE INDEX fleeting_job_idx ON ONLY store.fleeting USING btree (job_id, task_id);
@@ -3399,7 +3632,19 @@ CREATE INDEX fleeting_default_job_id_task_id_idx ON store.fleeting_default USING
 
 CREATE INDEX likeness_group_idx ON store.likeness USING btree (site_id, group_id, by_hand, page_id) WHERE (group_id IS NOT NULL);
 
+CREATE INDEX page_changed_idx ON store.page USING btree (organisation_id, (
+CASE
+    WHEN (changed_at IS NULL) THEN first_seen_at
+    ELSE changed_at
+END), id);
+
 CREATE INDEX page_organisation_idx ON store.page USING btree (organisation_id, id);
+
+CREATE INDEX page_site_changed_idx ON store.page USING btree (site_id, (
+CASE
+    WHEN (changed_at IS NULL) THEN first_seen_at
+    ELSE changed_at
+END), id);
 
 CREATE INDEX page_url_idx ON store.page USING btree (url_id);
 
@@ -3409,7 +3654,7 @@ CREATE UNIQUE INDEX site_implicit_key ON store.site USING btree (organisation_id
 
 CREATE INDEX site_listing_idx ON store.site USING btree (organisation_id, created_at, id) WHERE (deleted_at IS NULL);
 
-CREATE UNIQUE INDEX site_name_key ON store.site USING btree (organisation_id, lower(name)) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX site_name_key ON store.site USING btree (organisation_id, name_key) WHERE (deleted_at IS NULL);
 
 CREATE INDEX site_purge_idx ON store.site USING btree (id) WHERE purge;
 
@@ -3477,11 +3722,20 @@ CREATE TRIGGER tally_new AFTER INSERT OR DELETE ON queue.job FOR EACH ROW EXECUT
 
 CREATE TRIGGER tally_status AFTER UPDATE OF status ON queue.job FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION queue.tally_job();
 
+CREATE TRIGGER count_gone_pages AFTER DELETE ON store.likeness REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION store.count_pages();
+
+CREATE TRIGGER count_moved_pages AFTER UPDATE ON store.likeness REFERENCING OLD TABLE AS gone NEW TABLE AS come FOR EACH STATEMENT EXECUTE FUNCTION store.count_pages();
+
+CREATE TRIGGER count_new_pages AFTER INSERT ON store.likeness REFERENCING NEW TABLE AS come FOR EACH STATEMENT EXECUTE FUNCTION store.count_pages();
+
 ALTER TABLE ONLY deliver.delivery
     ADD CONSTRAINT delivery_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES deliver.endpoint(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY deliver.endpoint
     ADD CONSTRAINT endpoint_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY deliver.inbox
+    ADD CONSTRAINT inbox_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY frontier.host
     ADD CONSTRAINT host_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
@@ -3503,6 +3757,12 @@ ALTER TABLE ONLY knowledge.generation
 
 ALTER TABLE ONLY knowledge.generation
     ADD CONSTRAINT generation_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.intake
+    ADD CONSTRAINT intake_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.intake
+    ADD CONSTRAINT intake_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY knowledge.model
     ADD CONSTRAINT model_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
@@ -3530,6 +3790,9 @@ ALTER TABLE ONLY queue.schedule
 
 ALTER TABLE ONLY queue.schedule_run
     ADD CONSTRAINT schedule_run_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES queue.schedule(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY store.duplicate_group
+    ADD CONSTRAINT duplicate_group_group_id_fkey FOREIGN KEY (group_id) REFERENCES store.content_hash(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY store.fingerprint
     ADD CONSTRAINT fingerprint_content_id_fkey FOREIGN KEY (content_id) REFERENCES store.content_hash(id) ON DELETE CASCADE;
@@ -3619,13 +3882,19 @@ ALTER TABLE deliver.delivery ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE deliver.endpoint ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE deliver.inbox ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY tenant ON deliver.delivery TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON deliver.endpoint TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON deliver.inbox TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY worker ON deliver.delivery TO trapline_worker USING (true);
 
 CREATE POLICY worker ON deliver.endpoint TO trapline_worker USING (true);
+
+CREATE POLICY worker ON deliver.inbox TO trapline_worker USING (true);
 
 ALTER TABLE frontier.candidate ENABLE ROW LEVEL SECURITY;
 
@@ -3653,6 +3922,8 @@ ALTER TABLE knowledge.entry ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.generation ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE knowledge.intake ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE knowledge.model ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.posting ENABLE ROW LEVEL SECURITY;
@@ -3660,6 +3931,8 @@ ALTER TABLE knowledge.posting ENABLE ROW LEVEL SECURITY;
 ALTER TABLE knowledge.segment ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.source ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.tally ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY tenant ON knowledge.application TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -3669,6 +3942,8 @@ CREATE POLICY tenant ON knowledge.entry TO trapline_tenant USING ((organisation_
 
 CREATE POLICY tenant ON knowledge.generation TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON knowledge.intake TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON knowledge.model TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.posting TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
@@ -3676,6 +3951,8 @@ CREATE POLICY tenant ON knowledge.posting TO trapline_tenant USING ((organisatio
 CREATE POLICY tenant ON knowledge.segment TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.source TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.tally TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.vector TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -3689,6 +3966,8 @@ CREATE POLICY worker ON knowledge.entry TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.generation TO trapline_worker USING (true);
 
+CREATE POLICY worker ON knowledge.intake TO trapline_worker USING (true);
+
 CREATE POLICY worker ON knowledge.model TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.posting TO trapline_worker USING (true);
@@ -3696,6 +3975,8 @@ CREATE POLICY worker ON knowledge.posting TO trapline_worker USING (true);
 CREATE POLICY worker ON knowledge.segment TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.source TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.tally TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.vector TO trapline_worker USING (true);
 
@@ -3865,6 +4146,8 @@ ALTER TABLE store.change ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE store.content_hash ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE store.duplicate_group ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE store.fingerprint ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE store.fleeting ENABLE ROW LEVEL SECURITY;
@@ -3895,6 +4178,8 @@ CREATE POLICY tenant ON store.change TO trapline_tenant USING ((organisation_id 
 
 CREATE POLICY tenant ON store.content_hash TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON store.duplicate_group TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON store.fingerprint TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON store.fleeting TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
@@ -3924,6 +4209,8 @@ CREATE POLICY worker ON store.blob TO trapline_worker USING (true);
 CREATE POLICY worker ON store.change TO trapline_worker USING (true);
 
 CREATE POLICY worker ON store.content_hash TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.duplicate_group TO trapline_worker USING (true);
 
 CREATE POLICY worker ON store.fingerprint TO trapline_worker USING (true);
 
@@ -4038,6 +4325,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_worker;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.inbox TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.inbox TO trapline_worker;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_worker;
 
@@ -4058,11 +4348,20 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_wor
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.chunk TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.chunk TO trapline_worker;
 
+GRANT USAGE ON SEQUENCE knowledge.chunk_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE knowledge.chunk_id_seq TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.entry TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.entry TO trapline_worker;
 
+GRANT USAGE ON SEQUENCE knowledge.entry_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE knowledge.entry_id_seq TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.generation TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.generation TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.intake TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.intake TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.model TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.model TO trapline_worker;
@@ -4073,8 +4372,17 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.posting TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.segment TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.segment TO trapline_worker;
 
+GRANT USAGE ON SEQUENCE knowledge.segment_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE knowledge.segment_id_seq TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.tally TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.tally TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE knowledge.tally_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE knowledge.tally_id_seq TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.vector TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.vector TO trapline_worker;
@@ -4225,6 +4533,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.change TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.duplicate_group TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.duplicate_group TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fingerprint TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fingerprint TO trapline_worker;
