@@ -3,7 +3,6 @@
 The package works the same either way, see `trapline.extract.compiled`; `trapline doctor` says which.
 """
 
-import os
 import shlex
 import subprocess
 import sysconfig
@@ -40,7 +39,7 @@ def build(root: Path) -> str | None:
     library, part = root / LIBRARY, root / f"{LIBRARY}.part"
     library.unlink(missing_ok=True)
     sources = sorted(str(path) for path in (root / PACKAGE / "native").glob("*.c"))
-    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    compiler = shlex.split(sysconfig.get_config_var("CC") or "cc")
     include = sysconfig.get_paths()["include"]
     command = [*compiler, *_FLAGS, f"-I{include}", *sources, "-o", str(part), "-lm"]
     try:

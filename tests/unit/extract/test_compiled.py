@@ -1,5 +1,6 @@
 """The compiled reader and the one in Python read every page alike."""
 
+import sysconfig
 from pathlib import Path
 
 import numpy as np
@@ -166,7 +167,7 @@ def test_a_machine_without_a_compiler_builds_all_the_same(
     (tmp_path / hatch_build.PACKAGE).mkdir(parents=True)
     stale = tmp_path / hatch_build.LIBRARY
     stale.write_bytes(b"of another source")
-    monkeypatch.setenv("CC", str(tmp_path / "no-compiler"))
+    monkeypatch.setitem(sysconfig.get_config_vars(), "CC", str(tmp_path / "no-compiler"))
     assert "no-compiler" in (hatch_build.build(tmp_path) or "")
     assert not stale.exists()
 
