@@ -369,8 +369,8 @@ static void put_echo(Page *page, Py_ssize_t block, Row *row) {
                 page->room.data[i - start] = PyUnicode_READ(kind, data, i);
             }
             Entry *entry = lexicon_find(&page->echo, page->room.data, end - start);
-            if (entry != NULL && entry->stamp != (uint32_t)block) {
-                entry->stamp = (uint32_t)block;
+            if (entry != NULL && entry->stamp != block) {
+                entry->stamp = block;
                 shared++;
             }
         }
@@ -721,10 +721,9 @@ static int read_echo(Page *page, PyObject *echo) {
     PyObject *walk = PyObject_GetIter(echo), *word;
     int failed = walk == NULL;
     while (!failed && (word = PyIter_Next(walk)) != NULL) {
-        failed = !PyUnicode_Check(word);
+        failed = !PyUnicode_Check(word) || lexicon_add(&page->echo, word, 1.0) < 0;
         Py_ssize_t size = failed ? 0 : PyUnicode_GET_LENGTH(word);
         if (size) {
-            lexicon_add(&page->echo, word, 1.0);
             Py_UCS4 first = PyUnicode_READ_CHAR(word, 0);
             page->echo_sizes[first % ECHO_LETTERS] |= (uint64_t)1 << (size < 63 ? size : 63);
         }

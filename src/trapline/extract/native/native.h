@@ -53,17 +53,21 @@ void numbers_close(Numbers *numbers);
 int32_t number_of(Numbers *numbers, int64_t key);
 int is_numbered(const Numbers *numbers, int64_t key);
 
-/* Words and their scores. A word is known by its hash alone: of 64 bits, among some ten thousand
- * words, no two that pages have will ever be the same; and one entry is one look at memory. */
+/* Words and their scores. */
 typedef struct {
-    uint64_t hash;
+    Py_ssize_t start, size;
     double score;
-    uint32_t stamp;
+    int64_t stamp;
 } Entry;
 
+/* `marks` has a word's hash where it stands, and 0 where none does: most words that are looked for
+ * are not there, and to learn that from a small table is quick. */
 typedef struct {
+    uint32_t *marks;
     Entry *entries;
     size_t mask;
+    Py_UCS4 *letters;
+    Py_ssize_t used, room;
 } Lexicon;
 
 typedef struct {
@@ -90,7 +94,7 @@ PyObject *lexicon_new(PyObject *module, PyObject *scores);
 Lexicon *lexicon_of(PyObject *capsule);
 int lexicon_open(Lexicon *lexicon, Py_ssize_t words);
 void lexicon_close(Lexicon *lexicon);
-void lexicon_add(Lexicon *lexicon, PyObject *word, double score);
+int lexicon_add(Lexicon *lexicon, PyObject *word, double score);
 Entry *lexicon_find(Lexicon *lexicon, const Py_UCS4 *word, Py_ssize_t size);
 
 /* Text in lower case, as code points in `letters`. At most `limit` characters are read. */

@@ -18,29 +18,29 @@ int letters_grow(Letters *letters) {
 
 static size_t size_for(Py_ssize_t items) {
     size_t size = SMALLEST;
-    while (size < (size_t)items * 3 / 2) {
+    while (size < (size_t)items * 2) {
         size *= 2;
     }
     return size;
 }
 
-static const uint64_t FIRST_HASH = 0xcbf29ce484222325u;
-
-static uint64_t hash_with(uint64_t hash, Py_UCS4 letter) {
-    return (hash ^ letter) * 0x100000001b3u;
-}
-
-/* Its low bits say where a word stands; 0 is for none. */
-static uint64_t hash_done(uint64_t hash) {
-    hash ^= hash >> 32;
-    return hash ? hash : 1;
+static uint32_t hash_of(const Py_UCS4 *word, Py_ssize_t size) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        hash = (hash ^ word[i]) * 0x100000001b3u;
+    }
+    uint32_t folded = (uint32_t)(hash ^ (hash >> 32));
+    return folded ? folded : 1;
 }
 
 int lexicon_open(Lexicon *lexicon, Py_ssize_t words) {
+    memset(lexicon, 0, sizeof(*lexicon));
     size_t size = size_for(words);
-    lexicon->entries = PyMem_Calloc(size, sizeof(Entry));
+    lexicon->marks = PyMem_Calloc(size, sizeof(uint32_t));
+    lexicon->entries = PyMem_Malloc(size * sizeof(Entry));
     lexicon->mask = size - 1;
-    if (lexicon->entries == NULL) {
+    if (lexicon->marks == NULL || lexicon->entries == NULL) {
+        lexicon_close(lexicon);
         PyErr_NoMemory();
         return -1;
     }
@@ -48,36 +48,55 @@ int lexicon_open(Lexicon *lexicon, Py_ssize_t words) {
 }
 
 void lexicon_close(Lexicon *lexicon) {
+    PyMem_Free(lexicon->marks);
     PyMem_Free(lexicon->entries);
-    lexicon->entries = NULL;
+    PyMem_Free(lexicon->letters);
+    memset(lexicon, 0, sizeof(*lexicon));
 }
 
-/* The entry of a word, or the free one where it would stand. */
-static Entry *entry_of(const Lexicon *lexicon, uint64_t hash) {
+/* Where a word stands, or the free place where it would. */
+static size_t place_of(Lexicon *lexicon, uint32_t hash, const Py_UCS4 *word, Py_ssize_t size) {
     size_t place = hash & lexicon->mask;
-    while (lexicon->entries[place].hash != 0 && lexicon->entries[place].hash != hash) {
-        place = (place + 1) & lexicon->mask;
+    for (; lexicon->marks[place] != 0; place = (place + 1) & lexicon->mask) {
+        Entry *entry = lexicon->entries + place;
+        if (lexicon->marks[place] == hash && entry->size == size &&
+            memcmp(lexicon->letters + entry->start, word, size * sizeof(Py_UCS4)) == 0) {
+            break;
+        }
     }
-    return lexicon->entries + place;
+    return place;
 }
 
-/* `lexicon_open` made room for all words: there is always a free entry. */
-void lexicon_add(Lexicon *lexicon, PyObject *word, double score) {
-    uint64_t hash = FIRST_HASH;
-    for (Py_ssize_t i = 0; i < PyUnicode_GET_LENGTH(word); i++) {
-        hash = hash_with(hash, PyUnicode_READ_CHAR(word, i));
+/* `lexicon_open` made room for all words: there is always a free place. */
+int lexicon_add(Lexicon *lexicon, PyObject *word, double score) {
+    Py_ssize_t size = PyUnicode_GET_LENGTH(word);
+    if (lexicon->used + size > lexicon->room) {
+        Py_ssize_t room = 2 * lexicon->room + size + 1024;
+        Py_UCS4 *letters = PyMem_Realloc(lexicon->letters, room * sizeof(Py_UCS4));
+        if (letters == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        lexicon->letters = letters;
+        lexicon->room = room;
     }
-    hash = hash_done(hash);
-    *entry_of(lexicon, hash) = (Entry){hash, score, UINT32_MAX};
+    Py_UCS4 *start = lexicon->letters + lexicon->used;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        start[i] = PyUnicode_READ_CHAR(word, i);
+    }
+    uint32_t hash = hash_of(start, size);
+    size_t place = place_of(lexicon, hash, start, size);
+    if (lexicon->marks[place] == 0) {
+        lexicon->marks[place] = hash;
+        lexicon->entries[place] = (Entry){lexicon->used, size, score, -1};
+        lexicon->used += size;
+    }
+    return 0;
 }
 
 Entry *lexicon_find(Lexicon *lexicon, const Py_UCS4 *word, Py_ssize_t size) {
-    uint64_t hash = FIRST_HASH;
-    for (Py_ssize_t i = 0; i < size; i++) {
-        hash = hash_with(hash, word[i]);
-    }
-    Entry *entry = entry_of(lexicon, hash_done(hash));
-    return entry->hash ? entry : NULL;
+    size_t place = place_of(lexicon, hash_of(word, size), word, size);
+    return lexicon->marks[place] ? lexicon->entries + place : NULL;
 }
 
 static const char *CAPSULE = "trapline.extract.lexicon";
@@ -114,8 +133,10 @@ PyObject *lexicon_new(PyObject *module, PyObject *scores) {
             return NULL;
         }
         /* A score of nothing says nothing. */
-        if (score != 0.0) {
-            lexicon_add(lexicon, word, score);
+        if (score != 0.0 && lexicon_add(lexicon, word, score) < 0) {
+            lexicon_close(lexicon);
+            PyMem_Free(lexicon);
+            return NULL;
         }
     }
     return PyCapsule_New(lexicon, CAPSULE, capsule_close);
@@ -159,13 +180,13 @@ int lowered(PyObject *text, Py_ssize_t limit, Letters *letters) {
 /* What the known words of a text come to, each taken once or as often as it stands there. */
 typedef struct {
     Py_ssize_t count;
-    uint32_t stamp;
+    int64_t stamp;
     double sum, low, high;
 } Known;
 
 /* Whoever reads a text has a stamp of its own, which marks the words that it has met. */
 static Known known_words(void) {
-    static uint32_t stamps = 0;
+    static int64_t stamps = 0;
     return (Known){.stamp = stamps++};
 }
 
