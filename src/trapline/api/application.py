@@ -13,10 +13,12 @@ from trapline.api.firecrawl import routes as firecrawl
 from trapline.api.limits import RateLimits
 from trapline.api.native import (
     admin,
+    applications,
     changes,
     duplicates,
     events,
     health,
+    intake,
     jobs,
     keys,
     logs,
@@ -24,9 +26,12 @@ from trapline.api.native import (
     metrics,
     organisations,
     pages,
+    progress,
     schedules,
     search,
     sites,
+    sources,
+    uploads,
     watchers,
 )
 from trapline.db.pool import Database
@@ -34,7 +39,9 @@ from trapline.errors import TraplineError
 from trapline.knowledge.embedding.embedders import Embedders
 from trapline.knowledge.searching import Searcher
 from trapline.measure import Recorder
+from trapline.pipeline.intake import Intake
 from trapline.settings import Settings
+from trapline.store.blobs import Blobs
 
 
 def build(
@@ -59,6 +66,8 @@ def build(
     app.state.database = database
     app.state.settings = settings
     app.state.engine = engine
+    app.state.blobs = Blobs.of(settings)
+    app.state.intake = Intake(database, settings, app.state.blobs)
     app.state.searcher = (
         Searcher(Embedders(settings), recorder) if engine is None else engine.searching.searcher
     )
@@ -79,6 +88,11 @@ def build(
         schedules,
         search,
         watchers,
+        applications,
+        sources,
+        progress,
+        intake,
+        uploads,
     ):
         app.include_router(part.router)
     for router in firecrawl.ROUTERS:

@@ -1770,6 +1770,19 @@ WITH (fillfactor='70');
 
 ALTER TABLE ONLY deliver.endpoint FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE deliver.inbox (
+    organisation_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    sender text NOT NULL,
+    type text NOT NULL,
+    subject text NOT NULL,
+    sha256 bytea,
+    received_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT inbox_sha256_check CHECK ((length(sha256) = 32))
+);
+
+ALTER TABLE ONLY deliver.inbox FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE frontier.candidate (
     site_id uuid NOT NULL,
     url_id bigint NOT NULL,
@@ -1933,6 +1946,23 @@ CREATE TABLE knowledge.generation (
 
 ALTER TABLE ONLY knowledge.generation FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE knowledge.intake (
+    organisation_id uuid NOT NULL,
+    crawl text NOT NULL,
+    source_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    task_id bigint NOT NULL,
+    ended text,
+    error text,
+    pages bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT intake_crawl_check CHECK (((crawl <> ''::text) AND (length(crawl) <= 300))),
+    CONSTRAINT intake_ended_check CHECK ((ended = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])))
+);
+
+ALTER TABLE ONLY knowledge.intake FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE knowledge.model (
     id integer NOT NULL,
     organisation_id uuid NOT NULL,
@@ -2003,16 +2033,48 @@ CREATE TABLE knowledge.source (
     config jsonb DEFAULT '{}'::jsonb NOT NULL,
     generation integer DEFAULT 0 NOT NULL,
     rescrape_every interval,
+    provider text DEFAULT 'trapline'::text NOT NULL,
+    job_id uuid,
+    sha256 bytea,
+    size bigint,
+    content_type text,
     created_by uuid,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT source_kind_check CHECK ((kind = ANY (ARRAY['file'::text, 'url'::text, 'site'::text]))),
     CONSTRAINT source_name_check CHECK (((name <> ''::text) AND (length(name) <= 300))),
+    CONSTRAINT source_provider_check CHECK ((provider = ANY (ARRAY['trapline'::text, 'firecrawl'::text]))),
     CONSTRAINT source_rescrape_every_check CHECK ((rescrape_every >= '00:01:00'::interval)),
+    CONSTRAINT source_sha256_check CHECK ((length(sha256) = 32)),
     CONSTRAINT source_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
 );
 
 ALTER TABLE ONLY knowledge.source FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE knowledge.tally (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    scope uuid NOT NULL,
+    job_id uuid,
+    minute timestamp with time zone NOT NULL,
+    total bigint DEFAULT 0 NOT NULL,
+    completed bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    cancelled bigint DEFAULT 0 NOT NULL,
+    folded boolean DEFAULT false NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.02');
+
+ALTER TABLE ONLY knowledge.tally FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.tally ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME knowledge.tally_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE knowledge.vector (
     chunk_id bigint NOT NULL,
@@ -2560,6 +2622,7 @@ CREATE TABLE queue.schedule_run (
     outcome text NOT NULL,
     job_id uuid,
     detail text,
+    summary jsonb,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT schedule_run_check CHECK (((outcome = 'created'::text) = (job_id IS NOT NULL))),
     CONSTRAINT schedule_run_check1 CHECK (((outcome = 'created'::text) OR (detail IS NOT NULL))),
@@ -2727,7 +2790,15 @@ CREATE VIEW store.blob_use WITH (security_invoker='true') AS
 UNION ALL
  SELECT f.sha256
    FROM archive.file f
-  WHERE (f.sha256 IS NOT NULL);
+  WHERE (f.sha256 IS NOT NULL)
+UNION ALL
+ SELECT s.sha256
+   FROM knowledge.source s
+  WHERE (s.sha256 IS NOT NULL)
+UNION ALL
+ SELECT i.sha256
+   FROM deliver.inbox i
+  WHERE (i.sha256 IS NOT NULL);
 
 CREATE TABLE store.change (
     id bigint NOT NULL,
@@ -3110,6 +3181,9 @@ ALTER TABLE ONLY deliver.delivery
 ALTER TABLE ONLY deliver.endpoint
     ADD CONSTRAINT endpoint_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY deliver.inbox
+    ADD CONSTRAINT inbox_pkey PRIMARY KEY (organisation_id, message_id);
+
 ALTER TABLE ONLY frontier.candidate
     ADD CONSTRAINT candidate_pkey PRIMARY KEY (site_id, url_id);
 
@@ -3146,6 +3220,9 @@ ALTER TABLE ONLY knowledge.entry
 ALTER TABLE ONLY knowledge.generation
     ADD CONSTRAINT generation_pkey PRIMARY KEY (source_id, generation);
 
+ALTER TABLE ONLY knowledge.intake
+    ADD CONSTRAINT intake_pkey PRIMARY KEY (organisation_id, crawl);
+
 ALTER TABLE ONLY knowledge.model
     ADD CONSTRAINT model_organisation_id_name_dimension_digest_key UNIQUE (organisation_id, name, dimension, digest);
 
@@ -3160,6 +3237,9 @@ ALTER TABLE ONLY knowledge.segment
 
 ALTER TABLE ONLY knowledge.source
     ADD CONSTRAINT source_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.tally
+    ADD CONSTRAINT tally_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY knowledge.vector
     ADD CONSTRAINT vector_pkey PRIMARY KEY (chunk_id);
@@ -3371,6 +3451,10 @@ CREATE INDEX endpoint_job_idx ON deliver.endpoint USING btree (job_id);
 
 CREATE INDEX endpoint_organisation_idx ON deliver.endpoint USING btree (organisation_id, created_at);
 
+CREATE INDEX inbox_received_idx ON deliver.inbox USING btree (received_at);
+
+CREATE INDEX inbox_sha256_idx ON deliver.inbox USING btree (sha256) WHERE (sha256 IS NOT NULL);
+
 CREATE INDEX candidate_due_idx ON frontier.candidate USING btree (site_id, due_at) WHERE (due_at IS NOT NULL);
 
 CREATE INDEX url_host_idx ON frontier.url USING btree (host_id);
@@ -3395,11 +3479,29 @@ CREATE INDEX entry_uri_idx ON knowledge.entry USING hash (uri);
 
 CREATE INDEX generation_model_idx ON knowledge.generation USING btree (model_id);
 
+CREATE INDEX intake_job_idx ON knowledge.intake USING btree (job_id);
+
+CREATE INDEX intake_source_idx ON knowledge.intake USING btree (source_id);
+
 CREATE INDEX segment_organisation_idx ON knowledge.segment USING btree (organisation_id, language);
 
-CREATE INDEX source_application_idx ON knowledge.source USING btree (application_id);
+CREATE INDEX source_application_idx ON knowledge.source USING btree (application_id, created_at, id);
 
-CREATE INDEX source_organisation_idx ON knowledge.source USING btree (organisation_id, created_at);
+CREATE INDEX source_job_idx ON knowledge.source USING btree (job_id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX source_organisation_idx ON knowledge.source USING btree (organisation_id, created_at, id);
+
+CREATE INDEX source_sha256_idx ON knowledge.source USING btree (sha256) WHERE (sha256 IS NOT NULL);
+
+CREATE UNIQUE INDEX source_site_key ON knowledge.source USING btree (organisation_id, site_id) WHERE ((site_id IS NOT NULL) AND (application_id IS NULL));
+
+CREATE INDEX source_uri_idx ON knowledge.source USING btree (organisation_id, md5(uri));
+
+CREATE INDEX tally_job_idx ON knowledge.tally USING btree (job_id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX tally_scope_idx ON knowledge.tally USING btree (scope, minute);
+
+CREATE INDEX tally_unfolded_idx ON knowledge.tally USING btree (id) WHERE (NOT folded);
 
 CREATE INDEX vector_entry_idx ON knowledge.vector USING btree (entry_id);
 
@@ -3514,6 +3616,8 @@ CREATE UNIQUE INDEX change_report_key ON store.change USING btree (organisation_
 CREATE INDEX change_rescrape_idx ON store.change USING btree (rescrape_job_id) WHERE ((rescrape_job_id IS NOT NULL) AND (rescrape_status = 'queued'::text));
 
 CREATE INDEX change_site_idx ON store.change USING btree (site_id, id) WHERE (site_id IS NOT NULL);
+
+CREATE INDEX change_sweep_idx ON store.change USING btree (job_id, id) WHERE (source = 'sweep'::text);
 
 CREATE INDEX content_hash_count_idx ON store.content_hash USING btree (site_id, occurrence_count) WHERE (occurrence_count > 1);
 
@@ -3633,6 +3737,9 @@ ALTER TABLE ONLY deliver.delivery
 ALTER TABLE ONLY deliver.endpoint
     ADD CONSTRAINT endpoint_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY deliver.inbox
+    ADD CONSTRAINT inbox_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY frontier.host
     ADD CONSTRAINT host_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
@@ -3653,6 +3760,12 @@ ALTER TABLE ONLY knowledge.generation
 
 ALTER TABLE ONLY knowledge.generation
     ADD CONSTRAINT generation_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.intake
+    ADD CONSTRAINT intake_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.intake
+    ADD CONSTRAINT intake_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY knowledge.model
     ADD CONSTRAINT model_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
@@ -3772,13 +3885,19 @@ ALTER TABLE deliver.delivery ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE deliver.endpoint ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE deliver.inbox ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY tenant ON deliver.delivery TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON deliver.endpoint TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON deliver.inbox TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY worker ON deliver.delivery TO trapline_worker USING (true);
 
 CREATE POLICY worker ON deliver.endpoint TO trapline_worker USING (true);
+
+CREATE POLICY worker ON deliver.inbox TO trapline_worker USING (true);
 
 ALTER TABLE frontier.candidate ENABLE ROW LEVEL SECURITY;
 
@@ -3806,6 +3925,8 @@ ALTER TABLE knowledge.entry ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.generation ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE knowledge.intake ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE knowledge.model ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.posting ENABLE ROW LEVEL SECURITY;
@@ -3813,6 +3934,8 @@ ALTER TABLE knowledge.posting ENABLE ROW LEVEL SECURITY;
 ALTER TABLE knowledge.segment ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.source ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.tally ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY tenant ON knowledge.application TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -3822,6 +3945,8 @@ CREATE POLICY tenant ON knowledge.entry TO trapline_tenant USING ((organisation_
 
 CREATE POLICY tenant ON knowledge.generation TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON knowledge.intake TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON knowledge.model TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.posting TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
@@ -3829,6 +3954,8 @@ CREATE POLICY tenant ON knowledge.posting TO trapline_tenant USING ((organisatio
 CREATE POLICY tenant ON knowledge.segment TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.source TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.tally TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.vector TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -3842,6 +3969,8 @@ CREATE POLICY worker ON knowledge.entry TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.generation TO trapline_worker USING (true);
 
+CREATE POLICY worker ON knowledge.intake TO trapline_worker USING (true);
+
 CREATE POLICY worker ON knowledge.model TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.posting TO trapline_worker USING (true);
@@ -3849,6 +3978,8 @@ CREATE POLICY worker ON knowledge.posting TO trapline_worker USING (true);
 CREATE POLICY worker ON knowledge.segment TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.source TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.tally TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.vector TO trapline_worker USING (true);
 
@@ -4197,6 +4328,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_worker;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.inbox TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.inbox TO trapline_worker;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_worker;
 
@@ -4217,11 +4351,20 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_wor
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.chunk TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.chunk TO trapline_worker;
 
+GRANT USAGE ON SEQUENCE knowledge.chunk_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE knowledge.chunk_id_seq TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.entry TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.entry TO trapline_worker;
 
+GRANT USAGE ON SEQUENCE knowledge.entry_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE knowledge.entry_id_seq TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.generation TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.generation TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.intake TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.intake TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.model TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.model TO trapline_worker;
@@ -4232,8 +4375,17 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.posting TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.segment TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.segment TO trapline_worker;
 
+GRANT USAGE ON SEQUENCE knowledge.segment_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE knowledge.segment_id_seq TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.tally TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.tally TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE knowledge.tally_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE knowledge.tally_id_seq TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.vector TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.vector TO trapline_worker;
