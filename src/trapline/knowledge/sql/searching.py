@@ -198,6 +198,19 @@ async def estimate_matching(
     return value
 
 
+_INDEXED_PASSAGES: Final = """
+-- name: IndexedPassages
+SELECT coalesce(sum(texts), 0)::bigint AS "passages!"
+FROM knowledge.segment WHERE organisation_id = $1
+"""
+
+
+async def indexed_passages(conn: Connection, *, organisation_id: OrganisationId) -> int:
+    """How many passages an organisation's keyword index is over, some of which may be gone."""
+    value: int = await conn.fetchval(_INDEXED_PASSAGES, organisation_id)
+    return value
+
+
 _MATCHING_CHUNKS: Final = """
 -- name: MatchingChunks
 SELECT c.id AS chunk_id

@@ -48,6 +48,11 @@ SELECT knowledge.estimate_matching(
     sqlc.narg(until)::timestamptz
 ) AS "texts!";
 
+-- name: IndexedPassages :one
+-- How many passages an organisation's keyword index is over, some of which may be gone.
+SELECT coalesce(sum(texts), 0)::bigint AS "passages!"
+FROM knowledge.segment WHERE organisation_id = sqlc.arg(organisation_id);
+
 -- name: MatchingChunks :many
 -- Passages of texts that fit a filter, as far as there are not too many.
 SELECT c.id AS chunk_id
