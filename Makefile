@@ -21,7 +21,9 @@ $(BIN)/uv:
 	@$(PYTHON) -m venv $(VENV) || { echo "This Python cannot make virtual environments: install its venv package (python3-venv on Debian)."; exit 1; }
 	@$(BIN)/pip install --quiet uv==$(UV_VERSION)
 
-$(VENV)/.ready: pyproject.toml uv.lock | $(BIN)/uv
+NATIVE := hatch_build.py $(wildcard src/trapline/extract/native/*.[ch])
+
+$(VENV)/.ready: pyproject.toml uv.lock $(NATIVE) | $(BIN)/uv
 	@$(BIN)/uv sync --frozen --inexact --quiet
 	@touch $@
 

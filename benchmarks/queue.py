@@ -180,6 +180,18 @@ def _p(values: list[float], percent: int) -> float:
     return values[min(len(values) - 1, len(values) * percent // 100)]
 
 
+async def recoveries(dsn: str) -> list[dict[str, Any]]:
+    """Faults, and beside them what the same seconds bring without one, and the bare loop's crash."""
+    own, bare = await database(dsn, "faults"), await database(dsn, "faults_bare")
+    return [
+        await faults.recovery(own, "trapline", faults.KILL, start),
+        await faults.recovery(own, "trapline", faults.CRASH, start),
+        await faults.recovery(own, "trapline", faults.NOTHING, start),
+        await faults.recovery(bare, "bare-again", faults.CRASH, start),
+        await faults.recovery(bare, "bare-again", faults.NOTHING, start),
+    ]
+
+
 async def held(dsn: str, name: str, seconds: int) -> dict[str, Any]:
     """Steady load while another session holds a snapshot: the first 20 s against the last."""
     own = await database(dsn, f"held_{name.partition('-')[0]}")
@@ -267,10 +279,8 @@ async def main(options: argparse.Namespace) -> None:
             figures["held_snapshot_ratio"] = round(steady[0]["last ÷ first"], 2)
             report("Steady load under a held snapshot", steady, figures)
         if "faults" in options.parts:
-            own = await database(dsn, "faults")
-            names = ("kill -9 of the worker", "crash of PostgreSQL")
-            recovered = [await faults.recovery(own, name, start) for name in names]
-            figures["recovery_ratio"] = round(min(row["ratio"] for row in recovered), 2)
+            recovered = await recoveries(dsn)
+            figures["recovery_ratio"] = round(min(row["ratio"] for row in recovered[:2]), 2)
             report("The rate before a fault and ten seconds after it", recovered, figures)
 
 

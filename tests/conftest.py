@@ -11,6 +11,7 @@ pytest_plugins = [
     "tests.http",
     "tests.command",
     "tests.site.fixture",
+    "tests.logged",
     "tests.marked",
     "tests.objects",
     "tests.scraping",

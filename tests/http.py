@@ -9,6 +9,7 @@ from typing import Protocol
 import aiohttp
 import pytest
 import uvicorn
+from fastapi import FastAPI
 
 from trapline.api import application
 from trapline.db import tenancy
@@ -35,24 +36,25 @@ def served(database: Database) -> Served:
     ) -> AsyncIterator[aiohttp.ClientSession]:
         async with database.system_tx() as conn:
             await tenancy.ensure_default(conn)
-        listener = socket.create_server(("127.0.0.1", 0))
-        server = uvicorn.Server(
-            uvicorn.Config(
-                application.build(database, settings, recorder=recorder),
-                log_config=None,
-                lifespan="off",
-            )
-        )
-        running = asyncio.create_task(server.serve(sockets=[listener]))
-        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        try:
-            async with aiohttp.ClientSession(base) as client:
-                yield client
-        finally:
-            server.should_exit = True
-            await running
+        async with client_of(application.build(database, settings, recorder=recorder)) as client:
+            yield client
 
     return serve
+
+
+@asynccontextmanager
+async def client_of(app: FastAPI) -> AsyncIterator[aiohttp.ClientSession]:
+    """Serve an application on a free port, to one client."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    try:
+        async with aiohttp.ClientSession(base) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        await running
 
 
 @pytest.fixture

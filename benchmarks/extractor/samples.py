@@ -85,6 +85,6 @@ def read_sample(page: WcxbPage, fold: int) -> Sample:
 
 def _without_tree(reading: Reading) -> Reading:
     """Keep the arrays and let the parsed page go."""
-    outline = replace(reading.outline, nodes=[], rows={})
+    outline = replace(reading.outline, nodes=[])
     layout = replace(reading.layout, outline=outline)
     return replace(reading, outline=outline, layout=layout)

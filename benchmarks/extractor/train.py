@@ -83,11 +83,12 @@ def score(scorer: Scorer, samples: Sequence[Sample]) -> dict[str, list[float]]:
     """Word-F1 of each page, by type."""
     found = defaultdict(list)
     for sample in samples:
+        features = sample.reading.features(scorer.vocabulary)
         chosen = np.zeros(0, dtype=np.bool_)
         if len(sample.blocks):
-            chosen = choose(scorer.scores(sample.reading), sample.blocks)
+            chosen = choose(scorer.scores(features), sample.blocks)
         found[sample.page.page_type].append(sample.f1(chosen))
-        right = scorer.page_type(sample.reading).value == sample.page.page_type
+        right = scorer.page_type(features).value == sample.page.page_type
         found["type found"].append(float(right))
     return found
 

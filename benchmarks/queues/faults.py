@@ -9,7 +9,7 @@ from typing import Any
 
 import asyncpg
 
-from benchmarks.queues import trapline
+from benchmarks.queues import peers, trapline
 from benchmarks.queues.trapline import Start
 
 GONE = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
@@ -21,23 +21,34 @@ ALLOWED = 10.0
 AFTER = 5.0
 
 
-async def recovery(dsn: str, fault: str, start: Start, tasks: int = 1_500_000) -> dict[str, Any]:
+NOTHING = "nothing"
+KILL = "kill -9 of the worker"
+CRASH = "crash of PostgreSQL"
+
+
+async def recovery(
+    dsn: str, name: str, fault: str, start: Start, tasks: int = 1_500_000
+) -> dict[str, Any]:
     """Drain with one worker, cause a fault, and compare the rate before with that ten seconds later."""
-    await trapline.fill(dsn, 1)
-    await trapline.deepen(dsn, tasks, 0)
-    worker = await start("trapline", dsn, 0)
+    if name == "trapline":
+        await trapline.fill(dsn, 1)
+        await trapline.deepen(dsn, tasks, 0)
+    else:
+        await peers.fill_bare(dsn, tasks)
+    worker = await start(name, dsn, 0)
     counts: list[tuple[float, int]] = []
-    counting = asyncio.create_task(_count(dsn, counts))
+    count = _committed(dsn, counts) if name == "trapline" else _told(worker, counts)
+    counting = asyncio.create_task(count)
     try:
         while not counts or not counts[-1][1]:  # noqa: ASYNC110 (the database is asked)
             await asyncio.sleep(0.1)
         await asyncio.sleep(WARM_UP + BEFORE)
-        at = time.monotonic()
-        if fault == "kill -9 of the worker":
+        at = time.time()
+        if fault == KILL:
             worker.kill()
             await worker.wait()
-            worker = await start("trapline", dsn, 0)
-        else:
+            worker = await start(name, dsn, 0)
+        elif fault == CRASH:
             await _crash(dsn)
         await asyncio.sleep(ALLOWED + AFTER)
     finally:
@@ -48,6 +59,7 @@ async def recovery(dsn: str, fault: str, start: Start, tasks: int = 1_500_000) -
     before = _rate(counts, at - BEFORE, at)
     after = _rate(counts, at + ALLOWED, at + ALLOWED + AFTER)
     return {
+        "queue": name.partition("-")[0],
         "fault": fault,
         "before tasks/s": round(before),
         "back at 90 % after s": _back(counts, at, 0.9 * before),
@@ -56,7 +68,15 @@ async def recovery(dsn: str, fault: str, start: Start, tasks: int = 1_500_000) -
     }
 
 
-async def _count(dsn: str, counts: list[tuple[float, int]]) -> None:
+async def _told(worker: asyncio.subprocess.Process, counts: list[tuple[float, int]]) -> None:
+    """Note what a worker says of itself, once a second."""
+    assert worker.stdout is not None
+    async for line in worker.stdout:
+        at, done = line.decode().split()
+        counts.append((float(at), int(done)))
+
+
+async def _committed(dsn: str, counts: list[tuple[float, int]]) -> None:
     """Note four times a second how much is committed, as far as the server answers."""
     while True:
         with suppress(*GONE):
@@ -64,7 +84,7 @@ async def _count(dsn: str, counts: list[tuple[float, int]]) -> None:
             try:
                 while True:
                     done = await conn.fetchval("SELECT sum(completed)::bigint FROM queue.job")
-                    counts.append((time.monotonic(), done))
+                    counts.append((time.time(), done))
                     await asyncio.sleep(0.25)
             finally:
                 conn.terminate()

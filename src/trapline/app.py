@@ -37,6 +37,7 @@ from trapline.pipeline.results import Results
 from trapline.pipeline.scraping import Scraper
 from trapline.pipeline.searching import Searching
 from trapline.pipeline.steps import Steps
+from trapline.pipeline.surveying import Surveyor
 from trapline.pipeline.telling import Telling, feeds
 from trapline.pipeline.telling import duties as telling_duties
 from trapline.queue.agents import Agent
@@ -132,7 +133,8 @@ async def working(
         steps = Steps(database, settings, fetcher, model)
         keeping = _keeping(settings)
         gathering = Gathering(model)
-        kinds = crawl_kinds(steps.kickoff, steps.sitemap, steps.page)
+        surveyor = Surveyor(database, steps)
+        kinds = crawl_kinds(steps.kickoff, steps.sitemap, steps.page, surveyor.run)
         kinds.register(extract_kind(gathering.extract))
         worker = Worker(
             database,

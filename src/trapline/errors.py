@@ -7,6 +7,7 @@
     ├── Forbidden               a valid key that may not do this               HTTP 403   exit 4
     ├── NotFound                nothing there, or not yours                    HTTP 404   exit 3
     ├── Conflict                the state of things does not allow it          HTTP 409   exit 5
+    │   └── ModelMismatch       vectors of two models cannot be mixed          HTTP 409   exit 5
     ├── TooLarge                more bytes than the limit                      HTTP 413   exit 2
     ├── TookTooLong             the caller's own time was up                   HTTP 408   exit 8
     ├── LimitReached            a quota or rate limit; says when to try again  HTTP 429   exit 6
@@ -78,6 +79,10 @@ class Conflict(TraplineError):
 
     http_status = 409
     exit_status = 5
+
+
+class ModelMismatch(Conflict):
+    """Vectors of different models cannot be mixed."""
 
 
 class TooLarge(TraplineError):

@@ -8,6 +8,7 @@ import sys
 from uuid import UUID
 
 import structlog
+import structlog.tracebacks
 from structlog.contextvars import bind_contextvars, get_contextvars, merge_contextvars
 from structlog.typing import FilteringBoundLogger, Processor
 
@@ -61,9 +62,14 @@ def _renderer(settings: Settings) -> list[Processor]:
         settings.log_format == "auto" and sys.stderr.isatty()
     )
     if console:
-        return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        plain = structlog.dev.plain_traceback
+        return [
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)
+        ]
+    # Without local variables: they would put secrets and whole pages into a line.
+    tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False, max_frames=20)
     return [
-        structlog.processors.dict_tracebacks,
+        structlog.processors.ExceptionRenderer(tracebacks),
         structlog.processors.JSONRenderer(ensure_ascii=False),
     ]
 

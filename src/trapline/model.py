@@ -29,6 +29,7 @@ UrlId = NewType("UrlId", int)
 TraceId = NewType("TraceId", UUID)
 ScheduleId = NewType("ScheduleId", UUID)
 ApplicationId = NewType("ApplicationId", UUID)
+SourceId = NewType("SourceId", UUID)
 
 
 class PageType(StrEnum):

@@ -294,6 +294,7 @@ def _sample(column: asyncpg.Record) -> str:
         "interval": "'1 second'",
         "date": "current_date",
         "inet": "'192.0.2.1'",
+        "halfvec": "'[1]'",
     }
     return f"{samples.get(kind, repr('1'))}::{kind}"
 

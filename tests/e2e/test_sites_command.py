@@ -34,6 +34,9 @@ async def test_a_site_from_its_registration_to_its_purge(command: Trapline, site
     await _work_until_done(command, job)
     pages = await command("pages", "list", "--site", "manual", "--json")
     assert len(pages.json) == 3
+    newest = await command("pages", "list", "--site", "manual", "--sort", "newest", "--json")
+    assert newest.json == pages.json[::-1]
+    assert (await command("pages", "list", "--sort", "taste")).status == 2
     url = f"{site.url}manual/"
     shown = await command("pages", "at", url)
     assert shown.out.strip()
@@ -42,6 +45,10 @@ async def test_a_site_from_its_registration_to_its_purge(command: Trapline, site
     assert document["media_type"] == "text/html"
     changes = await command("changes", "--site", "manual", "--status", "new", "--json")
     assert len(changes.json) == 3
+    oldest = await command(
+        "changes", "--site", "manual", "--status", "new", "--sort", "oldest", "--json"
+    )
+    assert oldest.json == changes.json[::-1]
     assert (await command("duplicates", "list", "manual")).out.strip() == "No duplicates."
 
     await command("sites", "pause", "manual")

@@ -21,11 +21,9 @@ from trapline.db.pool import Database
 from trapline.errors import ExitCode, VisitFailed
 from trapline.model import OrganisationId
 from trapline.pipeline import pagefiles
-from trapline.pipeline.kinds import MAP, MapTask
 from trapline.queue.audit import audit
-from trapline.queue.kinds import Kind, Kinds
 from trapline.queue.maintenance import expiry, folding
-from trapline.queue.tasks import NewTask, Task
+from trapline.queue.tasks import Task
 from trapline.settings import Settings
 
 CRAWL = {"kind": "crawl", "url": "http://docs.example/"}
@@ -148,6 +146,13 @@ async def test_counts_are_right_before_and_after_folding(
         {"metadata": {"a": "x" * 2_000_000}},
         {"site_id": "x"},
         {"more": 1},
+        {"kind": "map", "url": None},
+        {"kind": "map", "urls": ["http://a.example/"]},
+        {"kind": "map", "options": {"limit": 100_001}},
+        {"kind": "map", "options": {"max_depth": 1}},
+        {"kind": "scrape", "url": "javascript:alert(1)"},
+        {"kind": "scrape", "options": {"limit": 1}},
+        {"kind": "scrape", "options": {"scrape": {"headers": {"a": "b\nc"}}}},
     ],
 )
 async def test_a_bad_job_is_refused(api: aiohttp.ClientSession, wrong: dict[str, Any]) -> None:
@@ -158,7 +163,7 @@ async def test_a_bad_job_is_refused(api: aiohttp.ClientSession, wrong: dict[str,
         assert answer.content_type == "application/problem+json"
 
 
-@pytest.mark.parametrize("step", ["", "/why", "/tasks", "/errors", "/export"])
+@pytest.mark.parametrize("step", ["", "/why", "/tasks", "/errors", "/links", "/export"])
 async def test_a_job_that_is_not_there_is_not_found(api: aiohttp.ClientSession, step: str) -> None:
     async with api.get(f"/api/jobs/{NOBODY}{step}") as answer:
         assert answer.status == 404
@@ -180,24 +185,6 @@ async def test_a_job_that_is_not_there_is_not_found(api: aiohttp.ClientSession, 
 async def test_a_bad_question_is_refused(api: aiohttp.ClientSession, query: dict[str, str]) -> None:
     async with api.get("/api/jobs", params=query) as answer:
         assert answer.status == 400
-
-
-async def test_a_failed_map_is_not_left_waiting_for_a_worker(
-    api: aiohttp.ClientSession, database: Database, organisation_id: OrganisationId
-) -> None:
-    """No worker runs maps: their callers do, and wait for them."""
-
-    async def fail(_: Task) -> None:
-        raise VisitFailed(ExitCode.NOT_FOUND)
-
-    kinds = Kinds([Kind(MAP, MapTask, fail)])
-    task = NewTask(MAP, MapTask("https://docs.example/"))
-    job_id, _ = await submit(database, kinds, organisation_id, [task])
-    async with working(database, kinds):
-        await ended(database, job_id)
-    async with api.post(f"/api/jobs/{job_id}/retry") as answer:
-        assert answer.status == 409
-        assert "ask for it anew" in (await answer.json())["detail"]
 
 
 async def test_tasks_errors_and_retry(
@@ -254,7 +241,7 @@ async def test_another_organisation_sees_nothing(
     async with served(server_settings) as api:
         async with api.post("/api/jobs", json=CRAWL, headers=mine) as answer:
             job_id = (await answer.json())["id"]
-        for step in ("", "/why", "/tasks", "/errors", "/export"):
+        for step in ("", "/why", "/tasks", "/errors", "/links", "/export"):
             async with api.get(f"/api/jobs/{job_id}{step}", headers=theirs) as answer:
                 assert answer.status == 404
         for step in ("/cancel", "/pause", "/retry"):

@@ -54,6 +54,7 @@ async def traces(database: Database, marker: str) -> set[str]:
     return found
 
 
+@pytest.mark.usefixtures("own_logs")
 async def test_zero_data_retention_leaves_nothing(
     open_database: Database,
     organisation_id: OrganisationId,

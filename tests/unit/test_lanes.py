@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,6 +65,20 @@ def test_a_worse_priority_is_later_but_not_starved() -> None:
         serve(lanes, wants, now)
     assert first_served is not None
     assert 4 <= first_served <= 6
+
+
+@pytest.mark.parametrize("other", [ACME, UMBRELLA])
+def test_lanes_at_one_slow_gate_take_turns(other: OrganisationId) -> None:
+    lanes = Lanes()
+    lanes.refresh([row(1), row(2, other)], 0)
+    served: Counter[int] = Counter()
+    for turn in range(20):
+        gap = Blocked("gap", turn + 1.0)
+        for position, want in enumerate(lanes.pick(10, float(turn))):
+            got = [(0, turn + 1)] if position == 0 else []
+            served[want.lane.id] += len(got)
+            lanes.answered(want, got, gap, float(turn))
+    assert served == {1: 10, 2: 10}
 
 
 def test_an_empty_lane_rests_until_it_is_woken() -> None:

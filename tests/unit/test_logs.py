@@ -3,7 +3,6 @@ import logging
 from uuid import UUID
 
 import pytest
-import structlog
 
 from trapline import logs
 from trapline.settings import Settings
@@ -11,12 +10,7 @@ from trapline.settings import Settings
 TRACE = UUID("0197c9e2-7b1f-7c9e-8d6c-2f6f3f6f1a11")
 
 
-@pytest.fixture(autouse=True)
-def _restored() -> object:
-    yield
-    structlog.reset_defaults()
-    structlog.contextvars.clear_contextvars()
-    logging.basicConfig(handlers=[], force=True)
+pytestmark = pytest.mark.usefixtures("own_logs")
 
 
 def test_json_lines_carry_the_trace_id(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,3 +35,22 @@ def test_the_level_is_a_floor(capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure(Settings(log_format="json", log_level="error"))
     logs.get_logger("trapline.example").warning("not written")
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_tracebacks_do_not_show_what_variables_hold(
+    form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs.configure(Settings(log_format=form))
+    try:
+        _broken(1234 * 1000)
+    except ValueError:
+        logs.get_logger("trapline.example").exception("failed")
+    line = capsys.readouterr().err
+    assert "ValueError" in line
+    assert "_broken" in line
+    assert "1234000" not in line
+
+
+def _broken(secret: int) -> None:
+    raise ValueError(-secret % 7)

@@ -2,10 +2,13 @@
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.types import Scope
 
 from trapline import __version__
-from trapline.api import problems, tracing
+from trapline.api import problems, rereading, tracing
 from trapline.api.engine import Engine
+from trapline.api.firecrawl import refusals
 from trapline.api.firecrawl import routes as firecrawl
 from trapline.api.limits import RateLimits
 from trapline.api.native import (
@@ -26,6 +29,7 @@ from trapline.api.native import (
     watchers,
 )
 from trapline.db.pool import Database
+from trapline.errors import TraplineError
 from trapline.measure import Recorder
 from trapline.settings import Settings
 
@@ -84,5 +88,13 @@ def build(
         allow_headers=["*"],
         expose_headers=["Retry-After", "X-Request-Id"],
     )
+    app.add_middleware(rereading.ReadAgain, refuse=_refused)
     app.add_middleware(tracing.TraceRequests, recorder=recorder)
     return app
+
+
+def _refused(scope: Scope, error: TraplineError) -> Response:
+    """Answer in the words of the API that was asked."""
+    if scope["path"].startswith(("/v1/", "/v2/")):
+        return refusals.refused(error)
+    return problems.refused(error)

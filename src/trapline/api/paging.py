@@ -18,6 +18,7 @@ Row = TypeVar("Row")
 MOST = 1000
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Size = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 """What a cursor is made of; anything else would not reach the database in one piece."""
 

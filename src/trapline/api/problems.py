@@ -48,6 +48,11 @@ def problem(
 async def _on_trapline_error(request: Request, error: Exception) -> JSONResponse:
     del request
     assert isinstance(error, TraplineError)  # noqa: S101 (Starlette's handler type is wider)
+    return refused(error)
+
+
+def refused(error: TraplineError) -> JSONResponse:
+    """Answer what one of our errors means."""
     headers: dict[str, str] = {}
     if isinstance(error, LimitReached) and error.retry_after is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))

@@ -24,9 +24,10 @@ from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import Conflict
 from trapline.model import JobId, OrganisationId
-from trapline.pipeline import followups, submit
+from trapline.pipeline import followups, pagefiles, results, submit
 from trapline.pipeline import report as reports
 from trapline.pipeline.options import DEFAULT_LIMIT, CrawlOptions
+from trapline.pipeline.results import Counts
 from trapline.queue import jobs, why
 from trapline.queue.sql.jobs import JobRow
 from trapline.queue.sql.logbook import NotedUrlsRow
@@ -96,9 +97,9 @@ async def command(
         click.echo(f"\nPaused. Go on with: trapline crawl --resume {job_id}", err=True)
         raise click.exceptions.Exit(130)
     if out is not None:
-        await write_markdown(reports.pages(database, organisation_id, job_id), out)
+        await write_markdown(pagefiles.pages(database, job), out)
     if jsonl is not None:
-        await write_jsonl(reports.pages(database, organisation_id, job_id), jsonl)
+        await write_jsonl(pagefiles.pages(database, job), jsonl)
     if warc is not None:
         await export(database, organisation_id, warc, job_id=job_id, replace=True)
     await _close(database, organisation_id, job, as_json=as_json, out=out or jsonl or warc)
@@ -161,7 +162,8 @@ async def _follow(
                     await jobs.pause(conn, job_id, by="Ctrl-C")
                     return await jobs.get(conn, job_id)
                 pace = "" if quiet else await why.pace_of(conn, job_id, now=datetime.now(UTC))
-            display.show(job, pace)
+                pages = await results.counts(conn, job_id)
+            display.show(job, pages, pace)
             if job.status in jobs.ENDED:
                 return job
             with suppress(TimeoutError):
@@ -193,11 +195,12 @@ class _Display:
     def __exit__(self, *exc: object) -> None:
         self._bar.stop()
 
-    def show(self, job: JobRow, pace: str) -> None:
-        done = job.total - job.remaining
-        counts = f"{job.completed} done, {job.remaining} queued, {job.failed} failed"
+    def show(self, job: JobRow, pages: Counts, pace: str) -> None:
+        done = pages.completed + pages.failed + pages.skipped
+        counts = f"{pages.completed} pages, {pages.remaining} queued, {pages.failed} failed"
         words = ", ".join(filter(None, (counts, f"{self._rate(done):.0f}/s", pace)))
-        self._bar.update(self._task, description=words, completed=done, total=max(job.total, 1))
+        total = max(done + pages.remaining, 1)
+        self._bar.update(self._task, description=words, completed=done, total=total)
         plain = not self._quiet and not sys.stderr.isatty()
         if plain and (time.monotonic() - self._said > _SAY_EVERY or job.status in jobs.ENDED):
             self._said = time.monotonic()
@@ -222,12 +225,13 @@ async def _close(
     """Say what came of it and where it is."""
     async with database.tenant_tx(organisation_id) as conn:
         report = await reports.report(conn, job.id)
+        pages = await results.counts(conn, job.id)
     if as_json:
-        terminal.show_json({"job": job, "report": report})
+        terminal.show_json({"job": job, "pages": pages, "report": report})
         return
     click.echo(
-        f"\nCrawl {job.id} {job.status}: {job.completed} done, {job.failed} failed,"
-        f" {job.skipped} skipped, {report.redirects} redirects."
+        f"\nCrawl {job.id} {job.status}: {pages.completed} pages, {pages.failed} failed,"
+        f" {pages.skipped} skipped, {report.redirects} redirects."
     )
     terminal.show(
         [{"ended": end, "pages": count} for end, count in report.ends.items()], as_json=False

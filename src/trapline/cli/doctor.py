@@ -19,6 +19,7 @@ from trapline.db import connection, pool, requirements, roles
 from trapline.db.connection import LOST, Connection
 from trapline.ephemeral import redis
 from trapline.errors import TraplineError
+from trapline.extract import compiled
 from trapline.settings import Settings
 
 _GIGABYTE = 1 << 30
@@ -64,6 +65,7 @@ async def command(settings: Settings, as_json: bool) -> None:
 
 async def _examine(settings: Settings) -> AsyncIterator[Finding]:
     yield _python()
+    yield _reader()
     yield _disk(settings)
     yield _memory()
     yield _files()
@@ -76,6 +78,15 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
 
 def _python() -> Finding:
     return Finding("Python", "ok", sys.version.split()[0])
+
+
+def _reader() -> Finding:
+    if compiled.AVAILABLE:
+        return Finding("Page reader", "ok", "compiled")
+    remedy = (
+        "Extraction takes about twice as long. Install a C compiler and install Trapline again."
+    )
+    return Finding("Page reader", "warning", "Python alone", remedy)
 
 
 def _disk(settings: Settings) -> Finding:

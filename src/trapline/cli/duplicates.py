@@ -1,12 +1,14 @@
 """`trapline duplicates`: pages that are alike."""
 
+from typing import get_args
+
 import click
 
 from trapline.cli import terminal
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.model import PageId
-from trapline.pipeline import followups
+from trapline.pipeline import followups, groups
 from trapline.pipeline.sql import duplicates as queries
 from trapline.store import duplicates, sites
 
@@ -23,12 +25,17 @@ def command() -> None:
 @command.command("list")
 @click.argument("site")
 @click.option(
+    "--sort", type=click.Choice(get_args(groups.Sort)), default="oldest", help="What comes first."
+)
+@click.option(
     "--limit", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Most."
 )
 @terminal.organisation_option
 @terminal.json_option
 @terminal.with_database
-async def list_(database: Database, site: str, limit: int, org: str, as_json: bool) -> None:
+async def list_(
+    database: Database, site: str, sort: groups.Sort, limit: int, org: str, as_json: bool
+) -> None:
     """List the groups of a site that have more than one page.
 
     \b
@@ -37,7 +44,7 @@ async def list_(database: Database, site: str, limit: int, org: str, as_json: bo
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
         found = await sites.find(conn, organisation.id, site)
-        rows = await queries.list_groups(conn, site_id=found.id, after=0, most=limit)
+        rows = await groups.listed(conn, found.id, sort, most=limit)
     lines = [
         {
             "group": row.group_id,

@@ -14,8 +14,9 @@ from trapline.errors import Conflict
 from trapline.model import JobId, OrganisationId, SiteId
 from trapline.pipeline import pagefiles
 from trapline.pipeline.exporting import find_site, write_warc
-from trapline.pipeline.pagefiles import PageFormat
+from trapline.pipeline.pagefiles import PageFormat, Pages
 from trapline.queue import jobs
+from trapline.queue.sql.jobs import JobRow
 from trapline.store.blobs import Blobs
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -27,9 +28,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
     help="All visits, compressed record by record; - is standard output.",
 )
-@click.option("--jsonl", type=_FILE, help="The pages of a job as JSON lines.")
-@click.option("--csv", type=_FILE, help="The pages of a job as a table.")
-@click.option("--markdown", type=_FILE, help="The pages of a job as a zip of markdown files.")
+@click.option("--jsonl", type=_FILE, help="The pages as JSON lines.")
+@click.option("--csv", type=_FILE, help="The pages as a table.")
+@click.option("--markdown", type=_FILE, help="The pages as a zip of markdown files.")
 @click.option("--job", type=click.UUID, help="Only what this job visited.")
 @click.option("--site", help="Only what belongs to this site, by id, name or address.")
 @click.option("--replace", is_flag=True, help="Overwrite a file that is there.")
@@ -49,29 +50,32 @@ async def command(
     as_json: bool,
 ) -> None:
     """Write what was visited as WARC 1.1 (answers, requests, and how each visit went), or the pages
-    of a job as JSON lines, CSV or markdown.
+    of a job or a site as JSON lines, CSV or markdown.
 
     \b
     Example: trapline export --warc crawl.warc.gz --site https://example.com
+             trapline export --markdown docs.zip --site docs
     """
     pages: dict[PageFormat, Path | None] = {"jsonl": jsonl, "csv": csv, "markdown": markdown}
     chosen = [(name, path) for name, path in pages.items() if path is not None]
     if len(chosen) + (warc is not None) != 1:
         raise click.UsageError("Give one of --warc, --jsonl, --csv and --markdown.")
-    if warc is None:
-        if job is None or site is not None:
-            raise click.UsageError("Pages are exported by --job.")
-        await _export_pages(database, org, JobId(job), *chosen[0], replace=replace)
-        return
     if job is not None and site is not None:
         raise click.UsageError("Give --job or --site, not both.")
+    if warc is None and job is None and site is None:
+        raise click.UsageError("Pages are exported by --job or by --site.")
     if as_json and str(warc) == "-":
         raise click.UsageError("--json and a WARC on standard output do not go together.")
     async with database.system_tx() as conn:
         organisation_id = (await tenancy.find_organisation(conn, org)).id
     async with database.tenant_tx(organisation_id) as conn:
-        job_id = None if job is None else (await jobs.get(conn, JobId(job))).id
+        found = None if job is None else await jobs.get(conn, JobId(job))
         site_id = None if site is None else await find_site(conn, site)
+    if warc is None:
+        source = _pages(database, organisation_id, found, site_id)
+        await _export_pages(source, *chosen[0], replace=replace, as_json=as_json)
+        return
+    job_id = None if found is None else found.id
     told = await export(
         database, organisation_id, warc, job_id=job_id, site_id=site_id, replace=replace
     )
@@ -81,17 +85,28 @@ async def command(
         click.echo(f"{told['records']:,} records, {told['bytes']:,} bytes in {warc}.", err=True)
 
 
+def _pages(
+    database: Database,
+    organisation_id: OrganisationId,
+    job: JobRow | None,
+    site_id: SiteId | None,
+) -> Pages:
+    if job is not None:
+        return pagefiles.pages(database, job)
+    assert site_id is not None  # noqa: S101 (one of the two was given)
+    return pagefiles.pages_of_site(database, organisation_id, site_id)
+
+
 async def _export_pages(
-    database: Database, org: str, job_id: JobId, format_: PageFormat, file: Path, *, replace: bool
+    pages: Pages, format_: PageFormat, file: Path, *, replace: bool, as_json: bool
 ) -> None:
     if file.exists() and not replace:
         raise Conflict(f"{file} is there already; --replace overwrites it.")
-    async with database.system_tx() as conn:
-        organisation_id = (await tenancy.find_organisation(conn, org)).id
-    async with database.tenant_tx(organisation_id) as conn:
-        found = await jobs.get(conn, job_id)
-    await write_file(pagefiles.pages(database, found), format_, file)
-    click.echo(f"Written to {file}.", err=True)
+    count = await write_file(pages, format_, file)
+    if as_json:
+        terminal.show_json({"pages": count, "bytes": file.stat().st_size})
+    else:
+        click.echo(f"{count:,} pages in {file}.", err=True)
 
 
 async def export(

@@ -19,6 +19,8 @@ from trapline.pipeline import templates
 from trapline.pipeline.kinds import stored_kinds
 from trapline.pipeline.options import DEFAULT_LIMIT
 from trapline.pipeline.report import Report
+from trapline.pipeline.results import counts as counts_of_pages
+from trapline.pipeline.sql import results
 from trapline.pipeline.templates import Order
 from trapline.queue import jobs, listing, why
 from trapline.queue.listing import Wanted
@@ -32,7 +34,7 @@ _FOLLOW_EVERY = 0.5
 
 @click.group()
 def command() -> None:
-    """Jobs: create, list, show, logs, counts, errors, cancel, pause, resume, retry, delete, why, …
+    """Jobs: create, list, show, logs, counts, links, errors, cancel, pause, resume, retry, delete, why, …
 
     \b
     Example: trapline jobs list --status running
@@ -51,6 +53,9 @@ def job_id_of(text: str) -> JobId:
 @click.option("--status", type=click.Choice(get_args(jobs.Status)), help="Only jobs in this state.")
 @click.option("--kind", help="Only jobs of this kind.")
 @click.option(
+    "--sort", type=click.Choice(get_args(listing.Order)), default="newest", help="What comes first."
+)
+@click.option(
     "--limit",
     default=50,
     show_default=True,
@@ -64,11 +69,12 @@ async def list_(
     database: Database,
     status: jobs.Status | None,
     kind: str | None,
+    sort: listing.Order,
     limit: int,
     org: str,
     as_json: bool,
 ) -> None:
-    """List jobs, newest first.
+    """List jobs, newest or oldest first.
 
     \b
     Example: trapline jobs list --kind crawl --json
@@ -76,7 +82,7 @@ async def list_(
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
         rows = await listing.listed(
-            conn, Wanted(organisation.id, status=status, kind=kind), most=limit
+            conn, Wanted(organisation.id, status=status, kind=kind, order=sort), most=limit
         )
     terminal.show(
         rows if as_json else [_line(row) for row in rows], as_json=as_json, empty="No jobs yet."
@@ -102,11 +108,13 @@ async def show(database: Database, job: str, as_json: bool) -> None:
         row = await jobs.get(conn, job_id_of(job))
         progress = await jobs.progress(conn, row)
         report = await reports.report(conn, row.id)
+        pages = await counts_of_pages(conn, row.id)
     shown = {"percent": progress.percent, "queued": progress.queued, "active": progress.active}
     if as_json:
-        terminal.show_json(asdict(row) | shown | {"report": report})
+        terminal.show_json(asdict(row) | shown | {"pages": pages, "report": report})
         return
-    terminal.show_one(asdict(row) | shown, as_json=False)
+    told = f"{pages.completed} done, {pages.remaining} to come, {pages.failed} failed"
+    terminal.show_one(asdict(row) | shown | {"pages": told}, as_json=False)
     _show_report(report)
 
 
@@ -164,12 +172,21 @@ def _log_line(line: Line) -> str:
 @command.command("create")
 @click.argument("url", nargs=-1, required=True)
 @click.option("--pages", is_flag=True, help="Visit these URLs and follow no links.")
-@click.option("--limit", type=int, default=DEFAULT_LIMIT, show_default=True, help="Most pages.")
+@click.option("--map", "only_map", is_flag=True, help="List the site's URLs; visit none of them.")
+@click.option(
+    "--limit", type=int, default=DEFAULT_LIMIT, show_default=True, help="Most pages, or URLs."
+)
 @click.option("--priority", default=5, show_default=True, help="1 to 10; higher runs first.")
 @terminal.organisation_option
 @terminal.with_database
 async def create(
-    database: Database, url: tuple[str, ...], pages: bool, limit: int, priority: int, org: str
+    database: Database,
+    url: tuple[str, ...],
+    pages: bool,
+    only_map: bool,
+    limit: int,
+    priority: int,
+    org: str,
 ) -> None:
     """Start a job that workers run; print its id.
 
@@ -178,7 +195,7 @@ async def create(
     """
     async with database.system_tx() as conn:
         organisation_id = (await tenancy.find_organisation(conn, org)).id
-        template = templates.typed_in(url, pages=pages, limit=limit)
+        template = templates.typed_in(url, pages=pages, limit=limit, only_map=only_map)
         click.echo(str(await templates.place(conn, Order(organisation_id, template, priority))))
 
 
@@ -198,6 +215,30 @@ async def counts(database: Database, org: str, as_json: bool) -> None:
             conn, organisation_id=organisation.id, since=listing.EVER, until=listing.NEVER
         )
     terminal.show(rows, as_json=as_json, empty="No jobs yet.")
+
+
+@command.command("links")
+@click.argument("job")
+@click.option("--limit", default=5_000, type=click.IntRange(1, 100_000), help="At most so many.")
+@terminal.json_option
+@terminal.with_database
+async def links(database: Database, job: str, limit: int, as_json: bool) -> None:
+    """List the URLs that a map found.
+
+    \b
+    Example: trapline jobs links 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10
+    """
+    async with database.system_tx() as conn:
+        found = await jobs.get(conn, job_id_of(job))
+        rows = await results.links_mapped(
+            conn, job_id=found.id, after_number=0, after_position=0, most=limit
+        )
+    if as_json:
+        named = ("url", "title", "description")
+        terminal.show_json([{name: getattr(row, name) for name in named} for row in rows])
+        return
+    for row in rows:
+        click.echo(row.url)
 
 
 @command.command("errors")

@@ -21,13 +21,21 @@ async def write_jsonl(pages: Pages, file: Path) -> None:
     await write_file(pages, "jsonl", file)
 
 
-async def write_file(pages: Pages, format_: PageFormat, file: Path) -> None:
-    """Write all pages to one file, which has its name only once it is whole."""
-    part = file.with_name(f"{file.name}.part")
+async def write_file(pages: Pages, format_: PageFormat, file: Path) -> int:
+    """Write all pages to one file, which has its name only once it is whole; return how many."""
+    part, count = file.with_name(f"{file.name}.part"), 0
+
+    async def counted() -> Pages:
+        nonlocal count
+        async for page in pages:
+            count += 1
+            yield page
+
     try:
         with part.open("wb") as out:
-            async for data in pagefiles.write(pages, format_):
+            async for data in pagefiles.write(counted(), format_):
                 out.write(data)
         part.rename(file)
     finally:
         part.unlink(missing_ok=True)
+    return count

@@ -1,6 +1,7 @@
 """`trapline pages`: pages, their versions, and what differs between them."""
 
 from datetime import UTC, datetime
+from typing import get_args
 from uuid import UUID
 
 import click
@@ -65,6 +66,12 @@ async def _page(conn: Connection, organisation_id: OrganisationId, reference: st
 @click.option("--gone/--present", default=None, help="Gone ones, or those that are there.")
 @click.option("--duplicate/--original", default=None, help="Duplicates, or all others.")
 @click.option(
+    "--sort",
+    type=click.Choice(get_args(listing.Sort)),
+    default="oldest",
+    help="As they were found, or what changed last first.",
+)
+@click.option(
     "--limit", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Most."
 )
 @terminal.organisation_option
@@ -79,6 +86,7 @@ async def list_(
     until: str | None,
     gone: bool | None,
     duplicate: bool | None,
+    sort: listing.Sort,
     limit: int,
     org: str,
     as_json: bool,
@@ -98,7 +106,7 @@ async def list_(
         if site is not None:
             site_id = (await sites.find(conn, organisation.id, site)).id
         wanted = Wanted(
-            organisation.id, site_id, url, _moment(since), _moment(until), gone, duplicate
+            organisation.id, site_id, url, _moment(since), _moment(until), gone, duplicate, sort
         )
         rows = await listing.pages(conn, wanted, most=limit)
     lines = [{name: getattr(row, name) for name in _SHOWN} for row in rows]

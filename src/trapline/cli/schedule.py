@@ -15,9 +15,8 @@ from trapline.errors import InvalidInput
 from trapline.model import ApplicationId, SiteId
 from trapline.pipeline import templates
 from trapline.pipeline.options import DEFAULT_LIMIT
-from trapline.queue import schedules
+from trapline.queue import schedules, timetable
 from trapline.queue.schedules import Plan
-from trapline.queue.sql import schedules as queries
 from trapline.queue.sql.schedules import ScheduleRow
 from trapline.queue.ticks import Rule, ScheduleKind
 
@@ -135,33 +134,41 @@ async def add(
 
 
 def _shown(row: ScheduleRow) -> dict[str, object]:
-    fields = {name: getattr(row, name) for name in ScheduleRow.__struct_fields__}
+    fields = {
+        name: getattr(row, name) for name in ScheduleRow.__struct_fields__ if name != "name_key"
+    }
     return fields | {"next_runs": schedules.next_runs(row, _SHOWN_RUNS)}
 
 
 @command.command("list")
 @click.option("--site", type=click.UUID, help="Only of this site.")
+@click.option(
+    "--sort",
+    type=click.Choice(get_args(timetable.Sort)),
+    default="newest",
+    help="What comes first.",
+)
 @click.option("--limit", default=100, type=click.IntRange(1, 10_000), help="At most so many.")
 @terminal.organisation_option
 @terminal.json_option
 @terminal.with_database
-async def list_(database: Database, site: UUID | None, limit: int, org: str, as_json: bool) -> None:
-    """List schedules, newest first.
+async def list_(
+    database: Database,
+    site: UUID | None,
+    sort: timetable.Sort,
+    limit: int,
+    org: str,
+    as_json: bool,
+) -> None:
+    """List schedules.
 
     \b
     Example: trapline schedule list --json
     """
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
-        rows = await queries.list_schedules(
-            conn,
-            organisation_id=organisation.id,
-            site=site,
-            application=None,
-            before_at=None,
-            before_id=None,
-            most=limit,
-        )
+        wanted = timetable.Wanted(organisation.id, site, sort=sort)
+        rows = await timetable.listed(conn, wanted, most=limit)
     terminal.show(
         rows if as_json else [_line(row) for row in rows],
         as_json=as_json,

@@ -15,7 +15,6 @@ from trapline.pipeline import site_config
 from trapline.pipeline import sites as pipeline
 from trapline.queue.schedules import DEFAULT_IMPORTANCE, priority_of
 from trapline.store import sites
-from trapline.store.sql import sites as queries
 from trapline.store.sql.sites import SiteRow
 
 _BY = "cli"
@@ -110,29 +109,31 @@ async def add(
 @command.command("list")
 @click.option("--status", type=click.Choice(get_args(sites.Status)), help="Only these.")
 @click.option(
+    "--sort", type=click.Choice(get_args(sites.Sort)), default="oldest", help="What comes first."
+)
+@click.option(
     "--limit", default=100, show_default=True, type=click.IntRange(1, _MOST), help="Most."
 )
 @terminal.organisation_option
 @terminal.json_option
 @terminal.with_database
 async def list_(
-    database: Database, status: sites.Status | None, limit: int, org: str, as_json: bool
+    database: Database,
+    status: sites.Status | None,
+    sort: sites.Sort,
+    limit: int,
+    org: str,
+    as_json: bool,
 ) -> None:
-    """List sites, oldest first.
+    """List sites.
 
     \b
     Example: trapline sites list --status active
     """
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
-        rows = await queries.list_sites(
-            conn,
-            organisation_id=organisation.id,
-            status=status,
-            implicit=None,
-            after_at=sites.BEGINNING[0],
-            after_id=sites.BEGINNING[1],
-            most=limit,
+        rows = await sites.listed(
+            conn, organisation.id, sort, status=status, implicit=None, after=None, most=limit
         )
     shown = ("id", "name", "base_url", "status", "config_number", "created_at")
     lines = [{name: getattr(row, name) for name in shown} for row in rows]

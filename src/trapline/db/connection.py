@@ -15,9 +15,9 @@ OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 WORKER = "trapline_worker"
 TENANT = "trapline_tenant"
 
-# What asyncpg raises when the server is away, restarting or closed the connection under us.
-LOST = (
-    OSError,
+# What asyncpg raises when the server closed a connection under us.
+CUT_OFF = (
+    ConnectionError,
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
@@ -26,6 +26,8 @@ LOST = (
     # A connection that is closed between two messages of one exchange.
     asyncpg.InternalClientError,
 )
+# And when there is no server to connect to.
+LOST = (OSError, *CUT_OFF)
 
 _JSONB_VERSION = b"\x01"
 _encode_json = msgspec.json.Encoder().encode

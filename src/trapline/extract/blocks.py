@@ -36,8 +36,6 @@ class Blocks:
     """Blocks in document order; `piece_*` are the text nodes they are made of."""
 
     texts: list[str]
-    split: list[list[str]]
-    """The same, as words between white space."""
     words: Ints
     owner: Ints
     """Row of the block-level element that a block stands in."""
@@ -69,7 +67,6 @@ def read_blocks(outline: Outline) -> Blocks:
     first = np.flatnonzero(starts)
     return Blocks(
         texts=list(map(" ".join, split)),
-        split=split,
         words=np.fromiter(map(len, split), np.intp, len(split)),
         owner=owners[first],
         first=rows[first],

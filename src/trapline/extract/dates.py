@@ -40,11 +40,14 @@ _MONTHS = {
     )
     for name in names.split()
 }
+_DIGIT = re.compile(r"\d")
 
 
 def iso_date(text: str) -> str | None:
     """A date as `2024-05-17` or, if it has a time, `2024-05-17T08:30:00+02:00`; None if none."""
     text = text.strip()[:_MAX_LENGTH]
+    if not _DIGIT.search(text):
+        return None
     if match := _ISO.search(text):
         return _from_iso(match)
     if text.isdigit() and len(text) in (10, 13):

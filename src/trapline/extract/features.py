@@ -45,30 +45,38 @@ def _character_classes() -> npt.NDArray[np.uint8]:
     return table
 
 
-_CHARACTER: Final = _character_classes()
+CHARACTER: Final = _character_classes()
 
-_HEADINGS: Final = tag_set("h1 h2 h3 h4 h5 h6")
-_OWN_TAGS: Final = "p li div td th h1 h2 h3 h4 dt dd pre blockquote label button figcaption option"
-_WITHIN_TAGS: Final = (
+HEADINGS: Final = tag_set("h1 h2 h3 h4 h5 h6")
+OWN_TAGS: Final = "p li div td th h1 h2 h3 h4 dt dd pre blockquote label button figcaption option"
+WITHIN_TAGS: Final = (
     "nav header footer aside main article section form table ul ol dl figure blockquote pre"
 )
-_INLINE_TAGS: Final = "a strong em code time small span"
-_CONTROLS: Final = tag_set("input button select option label textarea")
+INLINE_TAGS: Final = "a strong em code time small span"
+CONTROLS: Final = tag_set("input button select option label textarea")
 # Block-level elements and those of the page's own making.
 NAMED_TAGS: Final = BLOCK_TAGS.copy()
 NAMED_TAGS[OTHER_TAG] = True
-_LANDMARKS: Final = tag_set("article main section")
+LANDMARKS: Final = tag_set("article main section")
 _SHARED_TAGS: Final = ("article", "main", "p", "li", "td", "pre", "nav", "h2", "h3")
-_SHARED_COLUMNS: Final = (
+SHARED_COLUMNS: Final = (
     "in_article", "in_main", "own_p", "own_li", "own_td", "in_pre", "in_nav", "own_h2", "own_h3",
 )  # fmt: skip
-_LISTED: Final = tag_set("li tr td dt dd option article section")
-_COUNTED_TAGS: Final = (
-    "p h1 h2 h3 li a img table td form input article section pre button time code"
-)
-_COUNTED_CODES: Final = [TAG[tag] for tag in _COUNTED_TAGS.split()]
-_COUNT_NAMES: Final = [f"count_{tag}" for tag in _COUNTED_TAGS.split()]
+LISTED: Final = tag_set("li tr td dt dd option article section")
+COUNTED_TAGS: Final = "p h1 h2 h3 li a img table td form input article section pre button time code"
+_COUNTED_CODES: Final = [TAG[tag] for tag in COUNTED_TAGS.split()]
+FIRST_COLUMNS: Final = [
+    *("echo", "echoed", "words", "chars", "word_size", "upper", "digit", "stops", "commas"),
+    *("joints", "money", "quotes", "other", "ends", "closes"),
+    *(f"own_{tag}" for tag in OWN_TAGS.split()),
+    *(f"in_{tag}" for tag in WITHIN_TAGS.split()),
+]
+"""The columns up to those that `SHARED_COLUMNS` names, in their order."""
+_COUNT_NAMES: Final = [f"count_{tag}" for tag in COUNTED_TAGS.split()]
 _SHARE_NAMES: Final = [f"text_{tag}" for tag in _SHARED_TAGS]
+_EXTRAS: Final = 7
+PAGE_SIZE: Final = len(_COUNT_NAMES) + len(_SHARE_NAMES) + _EXTRAS
+"""How many numbers `page_vector` has before its hints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +153,7 @@ class Totals:
         values[4] = np.bincount(pieces, blocks.piece_size, size)
         values[5] = np.bincount(pieces, in_link, size)
         values[6] = outline.code == TAG["img"]
-        values[7] = _CONTROLS[outline.code]
+        values[7] = CONTROLS[outline.code]
         values[8] = outline.code == TAG["a"]
         np.cumsum(values, axis=1, out=values)
         holding = running[0].take(outline.last + 1) > running[0, :-1]
@@ -165,7 +173,7 @@ class Totals:
 def text_counts(texts: list[str]) -> npt.NDArray[np.int64]:
     """How many characters of each class every text has."""
     points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    kinds = _CHARACTER[np.minimum(points, _TABLE_SIZE)]
+    kinds = CHARACTER[np.minimum(points, _TABLE_SIZE)]
     lengths = np.fromiter(map(len, texts), np.intp, len(texts))
     slots = np.repeat(np.arange(len(texts)) * _CLASSES, lengths) + kinds
     return np.bincount(slots, minlength=len(texts) * _CLASSES).reshape(-1, _CLASSES)
@@ -197,17 +205,17 @@ def _text_columns(blocks: Blocks, counts: npt.NDArray[np.int64]) -> Columns:
 def _tag_columns(layout: Layout) -> Columns:
     outline, blocks = layout.outline, layout.blocks
     own = outline.code[blocks.owner]
-    columns: Columns = {f"own_{tag}": own == TAG[tag] for tag in _OWN_TAGS.split()}
-    for tag in _WITHIN_TAGS.split():
+    columns: Columns = {f"own_{tag}": own == TAG[tag] for tag in OWN_TAGS.split()}
+    for tag in WITHIN_TAGS.split():
         columns[f"in_{tag}"] = outline.enclosing(outline.rows_of(tag), blocks.first)
     whole = np.maximum(np.bincount(blocks.piece_block, blocks.piece_size, len(blocks)), 1)
-    for tag in _INLINE_TAGS.split():
+    for tag in INLINE_TAGS.split():
         inside = outline.enclosing(outline.rows_of(tag), blocks.piece_row) > 0
         size = np.where(inside, blocks.piece_size, 0)
         columns[f"part_{tag}"] = np.bincount(blocks.piece_block, size, len(blocks)) / whole
     elements = np.flatnonzero(outline.code >= OTHER_TAG)
     columns["depth"] = _log(outline.enclosing(elements, blocks.owner))
-    listed = np.flatnonzero(_LISTED[outline.code])
+    listed = np.flatnonzero(LISTED[outline.code])
     columns["lists"] = outline.enclosing(listed, blocks.first)
     return columns
 
@@ -216,7 +224,7 @@ def _place_columns(layout: Layout, totals: Totals) -> Columns:
     outline, blocks = layout.outline, layout.blocks
     count, words = len(blocks), blocks.words
     before = np.cumsum(words) - words
-    heading = _HEADINGS[outline.code[blocks.owner]]
+    heading = HEADINGS[outline.code[blocks.owner]]
     order = np.arange(count)
     since = order - np.maximum.accumulate(np.where(heading, order, -1))
     first_h1 = np.flatnonzero(outline.code[blocks.owner] == TAG["h1"])
@@ -289,7 +297,7 @@ def _measures(totals: Totals) -> Floats:
 
 def _container_columns(layout: Layout, totals: Totals) -> Columns:
     outline, blocks = layout.outline, layout.blocks
-    landmark = outline.nearest(_LANDMARKS[outline.code])[blocks.owner]
+    landmark = outline.nearest(LANDMARKS[outline.code])[blocks.owner]
     around = (*layout.level[1:], landmark, layout.records, outline.parent[layout.records])
     measures = _measures(totals).take(totals.place[np.array(around)], axis=1)
     columns: Columns = dict(
@@ -336,7 +344,7 @@ def page_vector(
     outline, blocks = layout.outline, layout.blocks
     tags = np.diff(outline.code_starts)
     words = max(int(blocks.words.sum()), 1)
-    inside = np.array([columns[name] > 0 for name in _SHARED_COLUMNS]) @ blocks.words / words
+    inside = np.array([columns[name] > 0 for name in SHARED_COLUMNS]) @ blocks.words / words
     names = [*_COUNT_NAMES, *_SHARE_NAMES]
     values = [*np.log1p(tags[_COUNTED_CODES]), *inside]
     long = blocks.words[blocks.words > 12]  # noqa: PLR2004
@@ -356,7 +364,8 @@ def page_vector(
 
 def _echo_columns(blocks: Blocks, echo: frozenset[str]) -> Columns:
     """How much of a block the page's title and description repeat, and how much of them it has."""
-    shared = np.fromiter(map(len, map(echo.intersection, blocks.split)), np.float32, len(blocks))
+    words = map(str.split, blocks.texts)
+    shared = np.fromiter(map(len, map(echo.intersection, words)), np.float32, len(blocks))
     return {
         "echo": shared / np.maximum(blocks.words, 1),
         "echoed": shared / max(len(echo), 1),

@@ -46,7 +46,8 @@ _GENERATORS: Final = re.compile(
 COUNT: Final = len(_URL_HINTS) + 2 + len(_OPEN_GRAPH) + len(_SCHEMA_GROUPS) + 5
 
 
-_DESCRIPTIONS: Final = 'meta[name="description"],meta[property="og:description"]'
+# One by one: a list of selectors looks at every element, one for a tag at those of the tag.
+_DESCRIPTIONS: Final = ('meta[name="description"]', 'meta[property="og:description"]')
 _LINKED_DATA: Final = 'script[type="application/ld+json"]'
 
 
@@ -54,8 +55,9 @@ def read_echo(tree: turbohtml.Document) -> frozenset[str]:
     """The words of the page's title and of its descriptions."""
     title = tree.find("title")
     words = title.text.split() if title else []
-    for tag in tree.select(_DESCRIPTIONS):
-        words += (tag.attr("content") or "").split()
+    for selector in _DESCRIPTIONS:
+        for tag in tree.select(selector):
+            words += (tag.attr("content") or "").split()
     return frozenset(words)
 
 

@@ -45,7 +45,7 @@ def read_links(
     budget = _TEXT_BUDGET
     hrefs = map(methodcaller("attr", "href"), anchors)
     for anchor, href, region, unseen in zip(anchors, hrefs, placed, hidden, strict=True):
-        if not href:
+        if not href or href[0] == "#":
             continue
         url = resolver.absolute(href)
         if url is None:
@@ -72,8 +72,10 @@ def _hidden(tree: turbohtml.Document, outline: Outline, rows: Ints) -> list[bool
 def _placed(tree: turbohtml.Document, outline: Outline, rows: Ints) -> list[Region]:
     regions = [Region.BODY] * len(rows)
     covered = -1
-    for landmark, region in landmarks(tree) if len(rows) else ():
-        row = outline.rows.get(landmark, 0)
+    found = landmarks(tree) if len(rows) else []
+    starts = outline.found([landmark for landmark, _ in found]).tolist()
+    # Both are in the order of the page, and what was cut off comes last.
+    for row, (_, region) in zip(starts, found, strict=False):
         if row <= covered:
             continue
         covered = int(outline.last[row])

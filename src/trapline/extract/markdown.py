@@ -17,16 +17,22 @@ _ANCHOR_MARKS: Final = frozenset({"#", "¶", "§", "🔗", "\\#", "anchor", "per
 _LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-srcset", "srcset")
 _PIXEL: Final = frozenset({"0", "1", "2", "0px", "1px", "2px"})
 _INVISIBLE: Final = "\u200b\u2060\ufeff\u00ad"
-_LINE_MARK: Final = re.compile(r"#{1,6} |[-*+] |\d+[.)] |> ")
+_LINE_MARK: Final = re.compile(r"#{1,6} |[-*+] |[0-9]+[.)] |> ")
+_LINE_MARKS: Final = frozenset("#-*+>0123456789")
 _MAX_ALT: Final = 500
-# The renderer writes tags where emphasis ends in punctuation, as if a letter always followed.
-# Code comes first in the alternatives, so that tags in it are left alone.
-_EMPHASIS: Final = re.compile(
-    r"^ *(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^ *(?P=fence)"
-    r"|(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)"
-    r"|(?<![*\w])<(?P<tag>strong|em)>(?P<words>[^\s<>*][^<>*\n]*(?<!\s))</(?P=tag)>(?=[\s.,;:!?)\]]|$)",
-    re.DOTALL | re.MULTILINE,
+_FENCED: Final = re.compile(
+    r"(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^ *(?P=fence)", re.DOTALL | re.MULTILINE
 )
+_CODE: Final = re.compile(r"(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)", re.DOTALL)
+# A pattern that begins with a plain character is searched for many times as fast.
+_EMPHASIS: Final = re.compile(
+    r"<(?<![*\w]<)(?P<tag>strong|em)>(?P<words>[^\s<>*][^<>*\n]*(?<!\s))</(?P=tag)>"
+    r"(?=[\s.,;:!?)\]]|$)",
+    re.MULTILINE,
+)
+# What has no part in this: text, code between single marks, other tags.
+_PLAIN: Final = re.compile(r"(?:[^`~<]++|`[^`]++`(?!`)|~(?!~~)|<(?!strong>|em>))++")
+_CODE_MARK: Final = re.compile(r"`+|~{3,}")
 
 
 def render(body: turbohtml.Element, absolute: Absolute, *, drop_data_images: bool = True) -> str:
@@ -50,16 +56,41 @@ def render(body: turbohtml.Element, absolute: Absolute, *, drop_data_images: boo
     return _tidy(body.to_markdown(options))
 
 
-def _emphasised(match: re.Match[str]) -> str:
-    if match["words"] is None:
-        return match[0]
-    mark = "**" if match["tag"] == "strong" else "*"
-    return f"{mark}{match['words']}{mark}"
+def _with_marks(text: str) -> str:
+    """The renderer writes tags where emphasis ends in punctuation, as if a letter always followed.
+
+    Tags in code are left alone.
+    """
+    if not _EMPHASIS.search(text):
+        return text
+    parts: list[str] = []
+    written = at = 0
+    while at < len(text):
+        if plain := _PLAIN.match(text, at):
+            at = plain.end()
+        elif mark := _CODE_MARK.match(text, at):
+            at = _code_end(text, mark) or mark.end()
+        elif match := _EMPHASIS.match(text, at):
+            sign = "**" if match["tag"] == "strong" else "*"
+            parts += (text[written:at], sign, match["words"], sign)
+            written = at = match.end()
+        else:
+            at += 1
+    return "".join((*parts, text[written:]))
+
+
+def _code_end(text: str, mark: re.Match[str]) -> int | None:
+    """Where the code ends that a run of marks opens, if it opens any."""
+    start = mark.start()
+    starts_line = not text[text.rfind("\n", 0, start) + 1 : start].strip(" ")
+    fenced = _FENCED.match(text, start) if starts_line else None
+    code = fenced or _CODE.match(text, start)
+    return code.end() if code else None
 
 
 def _tidy(text: str) -> str:
     if "</strong>" in text or "</em>" in text:
-        text = _EMPHASIS.sub(_emphasised, text)
+        text = _with_marks(text)
     if not text.isascii():
         for char in _INVISIBLE:
             if char in text:
@@ -79,31 +110,40 @@ class _Links:
 
     def __init__(self, absolute: Absolute) -> None:
         self._absolute = absolute
+        self._targets: dict[str, str | None] = {}
 
     def __call__(self, element: turbohtml.Element, rendered: str) -> str:
         text = rendered.strip()
         if not text:
             return " " if rendered else ""
         href = element.attr("href")
-        if not href or (href.startswith("#") and text.lower() in _ANCHOR_MARKS):
+        if not href or (href[0] == "#" and text.lower() in _ANCHOR_MARKS):
             return "" if href else rendered
-        target = self._absolute(href)
+        target = self._target(href)
         if target is None:
             return rendered
+        if text == rendered and "\n" not in text:
+            return _linked(text, target)
         lead = rendered[: len(rendered) - len(rendered.lstrip())]
         trail = rendered[len(rendered.rstrip()) :]
         first, newline, rest = text.partition("\n")
         return f"{lead}{_linked(first, target)}{newline}{rest}{trail}"
 
+    def _target(self, href: str) -> str | None:
+        if href not in self._targets:
+            found = self._absolute(href)
+            self._targets[href] = _target(found) if found is not None else None
+        return self._targets[href]
+
 
 def _linked(line: str, target: str) -> str:
     """The line as a link; a heading's or a list item's mark stays outside."""
-    mark = _LINE_MARK.match(line)
+    mark = _LINE_MARK.match(line) if line[:1] in _LINE_MARKS else None
     prefix = mark[0] if mark else ""
     text = line[len(prefix) :].replace("\\|", "|")
-    if not text or text.startswith("["):
+    if not text or text[0] == "[":
         return line
-    return f"{prefix}[{text}]({_target(target)})"
+    return f"{prefix}[{text}]({target})"
 
 
 def _target(url: str) -> str:

@@ -90,9 +90,12 @@ def read_metadata(
     )
 
 
-def describe_text(metadata: Metadata, text: str) -> Metadata:
-    """Add what only the main text tells: its length, and its language if none is declared."""
-    words = count_words(text)
+def describe_text(metadata: Metadata, text: str, counted: int | None = None) -> Metadata:
+    """Add what only the main text tells: its length, and its language if none is declared.
+
+    `counted` is how many words stand between white space, if that is known.
+    """
+    words = count_words(text, counted)
     return replace(
         metadata,
         language=metadata.language or detected_language(text),
@@ -101,9 +104,9 @@ def describe_text(metadata: Metadata, text: str) -> Metadata:
     )
 
 
-def count_words(text: str) -> int:
+def count_words(text: str, counted: int | None = None) -> int:
     """Words of a text; in scripts without spaces two characters count as one word."""
-    count = len(text.split())
+    count = len(text.split()) if counted is None else counted
     # Text with spaces has a word every few characters; only the rest need be looked through.
     if text.isascii() or count * _LONGEST_MEAN > len(text) > _SHORT_TEXT:
         return count

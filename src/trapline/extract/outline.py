@@ -6,7 +6,6 @@ That keeps everything downstream free of per-node Python.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice, repeat
 from operator import attrgetter
@@ -40,7 +39,7 @@ _TAGS: Final = re.findall(
 )
 TAG: Final = {tag: OTHER_TAG + 1 + number for number, tag in enumerate(_TAGS)}
 TAGS: Final = ("", "", "", *_TAGS)
-_CODES: Final[dict[object, int]] = {
+CODES: Final[dict[object, int]] = {
     turbohtml.Text: TEXT_NODE,
     turbohtml.CData: TEXT_NODE,
     turbohtml.Document: OTHER_NODE,
@@ -50,7 +49,7 @@ _CODES: Final[dict[object, int]] = {
     turbohtml.Doctype: OTHER_NODE,
     turbohtml.ProcessingInstruction: OTHER_NODE,
 }
-_CODES.update(TAG)
+CODES.update(TAG)
 _ALL_CODES: Final = np.arange(len(TAGS) + 1)
 
 
@@ -73,8 +72,6 @@ class Outline:
     """All rows, in order of their code."""
     code_starts: list[int]
     """Where in `by_code` the rows of each code start."""
-    rows: dict[Any, int]
-    """Row of every node but the texts."""
     doublings: int
     """How often pointers to parents must be doubled to reach the root from everywhere."""
     cut: bool
@@ -102,10 +99,23 @@ class Outline:
         closing = np.bincount(self.last + 1, weights=values, minlength=size + 1)[:size]
         return np.cumsum(values - closing)
 
-    def found(self, elements: Iterable[Any]) -> Ints:
+    def found(self, elements: list[Any]) -> Ints:
         """The rows of some elements of the tree, ascending."""
-        rows = self.rows
-        return np.array(sorted({rows[e] for e in elements if e in rows}), dtype=np.intp)
+        wanted = set(elements)
+        rows = [row for row, node in enumerate(self.nodes) if node in wanted] if wanted else []
+        return np.array(rows, dtype=np.intp)
+
+    def written(self, start: int, end: int) -> str:
+        """The text between two rows with its own white space."""
+        parts = []
+        for code, node in zip(
+            self.code[start : end + 1].tolist(), self.nodes[start : end + 1], strict=True
+        ):
+            if code == TEXT_NODE:
+                parts.append(node.data)
+            elif code == TAG["br"]:
+                parts.append("\n")
+        return "".join(parts)
 
     def nearest(self, flags: Flags) -> Ints:
         """For each node the closest flagged node among itself and its ancestors; the root if none."""
@@ -128,7 +138,7 @@ def read_outline(tree: turbohtml.Document) -> Outline:
     size = len(nodes)
     # An element gives its tag, any other node its type.
     kinds = map(getattr, nodes, repeat("tag"), map(type, nodes))
-    code = np.fromiter(map(_CODES.get, kinds, repeat(OTHER_TAG)), np.intp, size)
+    code = np.fromiter(map(CODES.get, kinds, repeat(OTHER_TAG)), np.intp, size)
     holders = np.flatnonzero(code != TEXT_NODE).tolist()
     rows = dict(zip(map(nodes.__getitem__, holders), holders, strict=True))
     rows[None] = 0
@@ -139,7 +149,7 @@ def read_outline(tree: turbohtml.Document) -> Outline:
     cut = size > MAX_NODES
     code_starts = code.take(by_code).searchsorted(_ALL_CODES).tolist()
     doublings = _depth(last).bit_length()
-    return Outline(nodes, code, parent, last, by_code, code_starts, rows, doublings, cut)
+    return Outline(nodes, code, parent, last, by_code, code_starts, doublings, cut)
 
 
 def _last_descendants(parent: Ints) -> Ints:

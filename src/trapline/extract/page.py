@@ -22,12 +22,13 @@ from trapline.extract.fallback import asks_for_scripts, fallback_text
 from trapline.extract.images import read_images
 from trapline.extract.links import read_links
 from trapline.extract.metadata import describe_text, read_metadata
-from trapline.extract.outline import Flags, Outline, read_outline
-from trapline.extract.pruning import open_templates, prune
-from trapline.extract.reading import Reading, read_page
+from trapline.extract.outline import Flags, Outline
+from trapline.extract.pruning import open_templates
+from trapline.extract.reader import choose, prune, read_outline
+from trapline.extract.reading import Features
 from trapline.extract.resolve import Resolver
 from trapline.extract.scorer import Scorer, shipped_scorer
-from trapline.extract.selection import choose, chosen_text, with_headline
+from trapline.extract.selection import chosen_text, with_headline
 from trapline.extract.structured import read_structured
 from trapline.extract.summary import summarise
 from trapline.extract.targets import Targets
@@ -79,7 +80,7 @@ def extract_html(
     )
     branding = read_branding(tree, resolver, metadata) if Format.BRANDING in formats else None
     content = _Contents(options, scorer or shipped_scorer()).read(tree, outline, resolver)
-    metadata = describe_text(metadata, content.text)
+    metadata = describe_text(metadata, content.text, content.words)
     doubt = _DOUBTED_CHARSET.format(decoded.encoding) if decoded.doubtful else None
     return Document(
         url=url,
@@ -108,6 +109,8 @@ class Content:
     markdown: str
     html: str | None
     warning: str | None
+    words: int | None = None
+    """How many stand between white space in the text, if they were counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ class _Contents:
             tree.remove(selector)
         if self.options.exclude_tags:
             outline = read_outline(tree)
-        reading = read_page(tree, outline, resolver.page)
+        reading = self.scorer.features(tree, outline, resolver.page)
         chosen, doubt = self._chosen(reading, tree)
         text = chosen_text(chosen, reading.blocks, outline)
         page_type = self.scorer.page_type(reading)
@@ -138,9 +141,10 @@ class _Contents:
             return Content(page_type, text, text, None, _sentences([missing, *warnings]))
         prune(outline, reading.blocks, self._shown(chosen, reading))
         html, written = self._rendered(tree.find("body") or tree.root, resolver)
-        return Content(page_type, text, written, html, _sentences(warnings))
+        words = int(reading.blocks.words[chosen].sum())
+        return Content(page_type, text, written, html, _sentences(warnings), words)
 
-    def _chosen(self, reading: Reading, tree: turbohtml.Document) -> tuple[Flags, str | None]:
+    def _chosen(self, reading: Features, tree: turbohtml.Document) -> tuple[Flags, str | None]:
         blocks = reading.blocks
         if self.options.include_tags:
             wanted = [element for tag in self.options.include_tags for element in tree.select(tag)]
@@ -152,7 +156,7 @@ class _Contents:
         unsure = float(scores.max()) < _UNSURE_BELOW
         return choose(scores, blocks), _UNSURE if unsure else None
 
-    def _shown(self, chosen: Flags, reading: Reading) -> Flags:
+    def _shown(self, chosen: Flags, reading: Features) -> Flags:
         """What is rendered: a reader misses the headline, which the text need not repeat."""
         if self.options.include_tags:
             return chosen
@@ -171,7 +175,7 @@ class _Contents:
         return html, markdown.render(body, Targets(resolver), drop_data_images=drop)
 
 
-def _without_scripts(reading: Reading, chosen: Flags) -> bool:
+def _without_scripts(reading: Features, chosen: Flags) -> bool:
     """Whether all that was chosen is shown only where scripts do not run."""
     spare = reading.outline.rows_of("noscript")
     return bool((reading.outline.enclosing(spare, reading.blocks.first[chosen]) > 0).all())

@@ -12,10 +12,10 @@ from trapline.extract.blocks import Blocks
 from trapline.extract.outline import OTHER_NODE, TEXT_NODE, Flags, Outline, tag_set
 
 # They have no text, and show something all the same.
-_MEDIA: Final = tag_set("img picture video audio iframe")
+MEDIA: Final = tag_set("img picture video audio iframe")
 # Empty ones hold their place: a break, a rule, a cell of a table.
-_KEPT_EMPTY: Final = tag_set("br hr wbr tr td th thead tbody tfoot img source")
-_FRAME: Final = tag_set("html body")
+KEPT_EMPTY: Final = tag_set("br hr wbr tr td th thead tbody tfoot img source")
+FRAME: Final = tag_set("html body")
 _HALF: Final = 0.5
 
 
@@ -26,11 +26,11 @@ def prune(outline: Outline, blocks: Blocks, chosen: Flags) -> None:
     wanted[blocks.piece_row[chosen[blocks.piece_block]]] = True
     wanted |= _media_among(outline, blocks, chosen)
     running = np.concatenate(([0], np.cumsum(wanted)))
-    needed = (running[last + 1] - running[:-1] > 0) | _FRAME[code]
+    needed = (running[last + 1] - running[:-1] > 0) | FRAME[code]
     needed[0] = True
     blank = code == TEXT_NODE
     blank[blocks.piece_row] = False
-    droppable = ~needed & ~_KEPT_EMPTY[code] & ~blank & (code != OTHER_NODE)
+    droppable = ~needed & ~KEPT_EMPTY[code] & ~blank & (code != OTHER_NODE)
     above = needed & (code != TEXT_NODE)
     # An empty cell of a row that goes altogether goes with the row.
     for row in np.flatnonzero(droppable & above[outline.parent]).tolist():
@@ -39,7 +39,7 @@ def prune(outline: Outline, blocks: Blocks, chosen: Flags) -> None:
 
 def _media_among(outline: Outline, blocks: Blocks, chosen: Flags) -> Flags:
     """Pictures between two chosen blocks, or beside one in an element that is mostly chosen."""
-    flags = _MEDIA[outline.code]
+    flags = MEDIA[outline.code]
     rows = np.flatnonzero(flags)
     if not len(rows) or not len(blocks):
         return np.zeros(len(flags), dtype=np.bool_)

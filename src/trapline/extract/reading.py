@@ -33,6 +33,19 @@ from trapline.extract.vocabulary import (
 
 
 @dataclass(frozen=True, slots=True)
+class Features:
+    """What the model is told of a page; made by `Reading` or by the compiled reader."""
+
+    outline: Outline
+    blocks: Blocks
+    matrix: Floats
+    """A row a block; the numbers about the whole page are apart, in `page`."""
+    page: Floats
+    keys: Ints
+    """A row for each way in which blocks belong together: keys that agree within a group."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     outline: Outline
     blocks: Blocks
@@ -42,6 +55,10 @@ class Reading:
     columns: Columns
     page_names: list[str]
     page: Floats
+
+    def features(self, vocabulary: Vocabulary) -> Features:
+        keys = np.array(self.group_keys(), dtype=np.intp)
+        return Features(self.outline, self.blocks, self.matrix(vocabulary), self.page, keys)
 
     def matrix(self, vocabulary: Vocabulary) -> Floats:
         """One row of features a block; those of the whole page are apart, in `page`."""

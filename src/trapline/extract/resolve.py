@@ -20,13 +20,22 @@ MAX_URL_LENGTH = 8192
 """Longer references are left out: no server takes them, and traps make them."""
 
 
+# URLs that the parser would give back as they are; a port is one that no scheme has by default.
+_PLAIN_PAGE = re.compile(
+    rf"(https?://(?:(?:[a-z0-9\-]++\.)++[a-z]{{2,}}|127\.0\.0\.1|localhost)(?::[1-5]?[1-9][0-9]{{3}})?)/(?!/){_SAFE}"
+)
+
+
 class Resolver:
     """Makes the references of one page absolute; `<base href>` is honoured."""
 
     def __init__(self, tree: turbohtml.Document, url: str) -> None:
-        self.page = _parsed(url) or ""
+        plain = _PLAIN_PAGE.fullmatch(url)
+        if plain and ("/." in url or "xn--" in url):
+            plain = None
+        self.page = url if plain else _parsed(url) or ""
         self.base = _base_of(tree, self.page)
-        self._origin = _origin_of(self.base)
+        self._origin = plain[1] if plain and self.base == url else _origin_of(self.base)
         self._above = _directories(self.base) if self._origin else []
         self._seen: dict[str, str | None] = {}
 

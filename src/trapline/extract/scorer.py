@@ -9,15 +9,19 @@ thread are kept or dropped together. Networks that were trained apart can be ave
 import io
 import zlib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import turbohtml
 
-from trapline.extract.outline import Floats, Ints
-from trapline.extract.reading import Reading
+from trapline.extract import compiled
+from trapline.extract.features import PAGE_SIZE
+from trapline.extract.hints import read_echo, read_hints
+from trapline.extract.outline import Floats, Ints, Outline
+from trapline.extract.reading import Features, read_page
 from trapline.extract.vocabulary import Scores, Vocabulary
 from trapline.model import PageType
 
@@ -87,6 +91,21 @@ def running_means(weighted: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return first, second
 
 
+def contexts(shared: Floats, weights: Floats, keys: Ints) -> Floats:
+    """What the page, a block's groups, its neighbours, those before and those after say on average."""
+    weighted: Floats = shared * weights[:, None]
+    groups = map(Group.of, keys)
+    return np.concatenate(
+        (
+            np.broadcast_to(weighted.sum(axis=0) / weights.sum(), shared.shape),
+            *(group.means(weighted, weights) for group in groups),
+            neighbour_means(shared),
+            *running_means(weighted, weights),
+        ),
+        axis=1,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Network:
     alone: Floats
@@ -97,24 +116,13 @@ class Network:
     out: Floats
     out_bias: Floats
 
-    def logits(
-        self, matrix: Floats, page: Floats, groups: tuple[Group, ...], weights: Floats
-    ) -> Floats:
+    def logits(self, matrix: Floats, page: Floats, keys: Ints, weights: Floats) -> Floats:
         own, width = matrix.shape[1], self.alone.shape[1]
         alone: Floats = matrix @ self.alone[:own]
         alone += page @ self.alone[own:] + self.alone_bias
         np.maximum(alone, 0, out=alone)
-        shared: Floats = alone @ self.shared
-        weighted: Floats = shared * weights[:, None]
-        context = np.concatenate(
-            (
-                np.broadcast_to(weighted.sum(axis=0) / weights.sum(), shared.shape),
-                *(group.means(weighted, weights) for group in groups),
-                neighbour_means(shared),
-                *running_means(weighted, weights),
-            ),
-            axis=1,
-        )
+        averages = compiled.contexts if compiled.AVAILABLE else contexts
+        context = averages(alone @ self.shared, weights, keys)
         together: Floats = alone @ self.together[:width]
         together += context @ self.together[width:]
         together += self.together_bias
@@ -128,15 +136,13 @@ class Ensemble:
     def __init__(self, networks: tuple[Network, ...]) -> None:
         self.networks = networks
 
-    def logits(
-        self, matrix: Floats, page: Floats, groups: tuple[Group, ...], weights: Floats
-    ) -> Floats:
+    def logits(self, matrix: Floats, page: Floats, keys: Ints, weights: Floats) -> Floats:
         """The mean of the networks' answers."""
-        answers = [network.logits(matrix, page, groups, weights) for network in self.networks]
+        answers = [network.logits(matrix, page, keys, weights) for network in self.networks]
         return answers[0] if len(answers) == 1 else np.mean(answers, axis=0, dtype=np.float32)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scorer:
     vocabulary: Vocabulary
     mean: Floats
@@ -144,27 +150,47 @@ class Scorer:
     networks: Ensemble
     type_weights: tuple[Floats, ...]
 
-    def scores(self, reading: Reading) -> Floats:
+    def features(self, tree: turbohtml.Document, outline: Outline, url: str) -> Features:
+        """What this model wants to know of a page."""
+        if not compiled.AVAILABLE:
+            return read_page(tree, outline, url).features(self.vocabulary)
+        blocks = compiled.read_blocks(outline)
+        hints = read_hints(tree, url)
+        width = len(self.mean) - PAGE_SIZE - len(hints)
+        matrix, page, keys = compiled.read_features(
+            outline, blocks, read_echo(tree), self._lexicons, width
+        )
+        return Features(outline, blocks, matrix, np.concatenate((page, hints)), keys)
+
+    @cached_property
+    def _lexicons(self) -> tuple[object, ...]:
+        return tuple(map(compiled.lexicon, self.vocabulary.scores))
+
+    def scores(self, features: Features) -> Floats:
         """For each block how likely it is main content."""
-        size = len(reading.page)
-        matrix = reading.matrix(self.vocabulary)
-        matrix -= self.mean[:-size]
-        matrix *= self.scale[:-size]
-        np.clip(matrix, -_BOUND, _BOUND, out=matrix)
-        weights = np.sqrt(reading.blocks.words).astype(np.float32)
-        groups = tuple(map(Group.of, reading.group_keys()))
-        logits = self.networks.logits(matrix, self._page(reading), groups, weights)
+        matrix = self._standardised(features)
+        weights = np.sqrt(features.blocks.words).astype(np.float32)
+        logits = self.networks.logits(matrix, self._page(features), features.keys, weights)
         softened = np.clip(logits * _SOFTENED, -30, 30)
         return np.asarray(1 / (1 + np.exp(-softened)), dtype=np.float32)
 
-    def _page(self, reading: Reading) -> Floats:
-        size = len(reading.page)
-        page = (reading.page - self.mean[-size:]) * self.scale[-size:]
+    def _standardised(self, features: Features) -> Floats:
+        mean, scale = (part[: -len(features.page)] for part in (self.mean, self.scale))
+        if compiled.AVAILABLE:
+            matrix: Floats = np.array(features.matrix, dtype=np.float32, order="C")
+            compiled.standardise(matrix, mean, scale, _BOUND)
+            return matrix
+        matrix = (features.matrix - mean) * scale
+        return np.clip(matrix, -_BOUND, _BOUND, out=matrix)
+
+    def _page(self, features: Features) -> Floats:
+        size = len(features.page)
+        page = (features.page - self.mean[-size:]) * self.scale[-size:]
         return np.asarray(np.clip(page, -_BOUND, _BOUND), dtype=np.float32)
 
-    def page_type(self, reading: Reading) -> PageType:
+    def page_type(self, features: Features) -> PageType:
         hidden, hidden_bias, out, out_bias = self.type_weights
-        odds = np.maximum(self._page(reading) @ hidden + hidden_bias, 0) @ out + out_bias
+        odds = np.maximum(self._page(features) @ hidden + hidden_bias, 0) @ out + out_bias
         return TYPES[int(np.argmax(odds))]
 
 
@@ -202,9 +228,7 @@ def dump_scorer(scorer: Scorer) -> bytes:
         )  # fmt: skip
         arrays |= {f"net{number}_{n}": part.astype(np.float16) for n, part in enumerate(parts)}
     arrays |= {f"type_{number}": part for number, part in enumerate(scorer.type_weights)}
-    words = scorer.vocabulary
-    lexicons = (words.names.scores, words.texts.scores, words.headings.scores, words.prose)
-    for name, scores in zip(_LEXICONS, lexicons, strict=True):
+    for name, scores in zip(_LEXICONS, scorer.vocabulary.scores, strict=True):
         arrays[name] = np.frombuffer(pack_scores(scores), dtype=np.uint8)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)

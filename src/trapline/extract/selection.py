@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 
 from trapline.extract.blocks import Blocks
-from trapline.extract.outline import TAG, TEXT_NODE, Flags, Floats, Outline
+from trapline.extract.outline import Flags, Floats, Outline
 
-_FLOOR: Final = 0.25
+FLOOR: Final = 0.25
 _REPEATED_WORDS: Final = 3
 _DATA_STARTS: Final = frozenset(('{"', "[{", "[["))
 _DATA_QUOTES: Final = 8
@@ -29,7 +29,7 @@ def choose(scores: Floats, blocks: Blocks) -> Flags:
     taken = order[: int(np.argmax(expected)) + 1]
     chosen = np.zeros(len(blocks), dtype=np.bool_)
     chosen[taken] = True
-    for enough in (chosen & (scores >= _FLOOR), chosen):
+    for enough in (chosen & (scores >= FLOOR), chosen):
         kept = _without_data(enough, blocks)
         if kept.any():
             return _without_repeats(kept, blocks)
@@ -73,23 +73,15 @@ def _without_repeats(chosen: Flags, blocks: Blocks) -> Flags:
 def chosen_text(chosen: Flags, blocks: Blocks, outline: Outline) -> str:
     """The chosen blocks, a line each; code keeps its own lines."""
     texts = blocks.texts
-    code = outline.enclosing(outline.rows_of("pre"), blocks.first) > 0
-    kept = np.flatnonzero(code & chosen)
+    shown = outline.rows_of("pre")
+    if not len(shown):
+        return "\n".join(compress(texts, chosen.tolist()))
+    kept = np.flatnonzero(chosen & (outline.enclosing(shown, blocks.first) > 0))
     if len(kept):
         texts = texts.copy()
         last = np.flatnonzero(np.diff(blocks.piece_block, append=len(blocks)))
         ends = blocks.piece_row[last[kept]]
-        for number, start, end in zip(kept, blocks.first[kept], ends, strict=True):
-            texts[number] = _as_written(outline, int(start), int(end))
-    return "\n".join(compress(texts, chosen))
-
-
-def _as_written(outline: Outline, start: int, end: int) -> str:
-    """The text between two rows with its own white space."""
-    parts = []
-    for row in range(start, end + 1):
-        if outline.code[row] == TEXT_NODE:
-            parts.append(outline.nodes[row].data)
-        elif outline.code[row] == TAG["br"]:
-            parts.append("\n")
-    return "".join(parts).strip("\n")
+        starts = blocks.first[kept].tolist()
+        for number, start, end in zip(kept.tolist(), starts, ends.tolist(), strict=True):
+            texts[number] = outline.written(start, end).strip("\n")
+    return "\n".join(compress(texts, chosen.tolist()))

@@ -5,6 +5,7 @@ from typing import Final
 from trapline.extract.resolve import Resolver
 
 _OTHER_SCHEMES: Final = ("mailto:", "tel:")
+_LONGEST: Final = max(map(len, _OTHER_SCHEMES))
 
 
 class Targets:
@@ -14,7 +15,7 @@ class Targets:
     def __call__(self, reference: str) -> str | None:
         """The URL to write for a reference; None where a link would lead nowhere."""
         reference = reference.strip()
-        if reference.lower().startswith(_OTHER_SCHEMES):
+        if ":" in reference[:_LONGEST] and reference.lower().startswith(_OTHER_SCHEMES):
             return reference
         address, mark, fragment = reference.partition("#")
         url = self._resolver.absolute(address) if address else self._resolver.page

@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
-from trapline.extract.features import NAMED_TAGS, Columns, Layout
-from trapline.extract.outline import Floats, Ints, Outline, tag_set
+from trapline.extract.features import HEADINGS, NAMED_TAGS, Columns, Layout
+from trapline.extract.outline import Floats, Ints, Outline
 
 Scores: TypeAlias = dict[str, float]
 Words: TypeAlias = dict[str, None]
@@ -31,7 +31,6 @@ _PHRASE: Final = 3
 _REMEMBERED: Final = 200_000
 NOTHING: Final[Summary] = (0.0, 0.0, 0.0)
 _NAMELESS: Final = (None, None)
-_HEADINGS: Final = tag_set("h1 h2 h3 h4 h5 h6")
 
 
 def name_words(names: Iterable[str | None]) -> list[str]:
@@ -114,7 +113,7 @@ class Sections:
 
 def read_sections(layout: Layout) -> Sections:
     code = layout.outline.code[layout.blocks.owner]
-    heading = _HEADINGS[code]
+    heading = HEADINGS[code]
     return Sections(
         ["", *compress(layout.blocks.texts, heading)],
         np.cumsum(heading),
@@ -169,6 +168,10 @@ class Vocabulary:
     texts: Lexicon
     headings: Lexicon
     prose: Scores
+
+    @property
+    def scores(self) -> tuple[Scores, Scores, Scores, Scores]:
+        return self.names.scores, self.texts.scores, self.headings.scores, self.prose
 
     @classmethod
     def of(cls, names: Scores, texts: Scores, headings: Scores, prose: Scores) -> "Vocabulary":

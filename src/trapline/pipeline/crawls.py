@@ -13,15 +13,19 @@ from trapline.frontier.patterns import Patterns
 from trapline.frontier.scope import Scope
 from trapline.frontier.url import similar_key
 from trapline.model import JobId, OrganisationId, SiteId
-from trapline.pipeline.kinds import CRAWL, SCRAPE
-from trapline.pipeline.options import CrawlOptions, PageOptions, VisitOptions
+from trapline.pipeline.kinds import CRAWL, MAP, SCRAPE
+from trapline.pipeline.options import CrawlOptions, MapOptions, PageOptions, VisitOptions
 from trapline.pipeline.robots import KnownAccess, RobotsFiles
 from trapline.queue import jobs
 from trapline.settings import Settings
 from trapline.store import sites
 
 _REMEMBERED: Final = 500
-_OPTIONS: Final[dict[str, type[VisitOptions]]] = {CRAWL: CrawlOptions, SCRAPE: PageOptions}
+_OPTIONS: Final[dict[str, type[VisitOptions]]] = {
+    CRAWL: CrawlOptions,
+    SCRAPE: PageOptions,
+    MAP: MapOptions,
+}
 
 
 @dataclass(slots=True)

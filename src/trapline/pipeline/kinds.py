@@ -47,7 +47,7 @@ class PageTask(Struct, frozen=True, omit_defaults=True):
 
 
 class MapTask(Struct, frozen=True):
-    """Find the URLs of a site, for a caller who waits."""
+    """Find the URLs of a site."""
 
     url: str
 
@@ -56,7 +56,10 @@ _PATIENT = RetryPolicy(max_attempts=4, first=timedelta(seconds=2))
 
 
 def crawl_kinds(
-    kickoff: Handler | None = None, sitemap: Handler | None = None, page: Handler | None = None
+    kickoff: Handler | None = None,
+    sitemap: Handler | None = None,
+    page: Handler | None = None,
+    survey: Handler | None = None,
 ) -> Kinds:
     """Return the kinds, with their handlers where there is a worker to run them."""
     return Kinds(
@@ -64,11 +67,11 @@ def crawl_kinds(
             Kind(KICKOFF, Kickoff, kickoff, _PATIENT, stored=True),
             Kind(SITEMAP, SitemapTask, sitemap, _PATIENT, stored=True),
             Kind(PAGE, PageTask, page, _PATIENT, stored=True),
-            Kind(MAP, MapTask),
+            Kind(MAP, MapTask, survey, _PATIENT),
         )
     )
 
 
 def stored_kinds() -> Kinds:
     """Return the kinds of tasks that are run again as they stand."""
-    return Kinds.stored(but=frozenset({MAP}))
+    return Kinds.stored()

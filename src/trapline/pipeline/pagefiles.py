@@ -1,4 +1,6 @@
-"""The pages of a job as files: JSON lines, CSV, or a zip of markdown; streamed, a page at a time."""
+"""The pages of a job or a site as files: JSON lines, CSV, or a zip of markdown; streamed, a few pages
+at a time, and fewer where they are large.
+"""
 
 import csv
 import hashlib
@@ -12,15 +14,17 @@ from typing import Final, Literal
 
 import msgspec
 
+from trapline.db.connection import Connection
 from trapline.db.pool import Database
-from trapline.model import TaskId
-from trapline.pipeline import report
-from trapline.pipeline.sql.report import PagesOfRow
+from trapline.model import JobId, OrganisationId, SiteId, TaskId
+from trapline.pipeline.sql import report as queries
+from trapline.pipeline.sql.report import PagesOfRow, PagesOfSiteRow
 from trapline.queue.sql.jobs import JobRow
 from trapline.store import fleeting
 
 PageFormat = Literal["jsonl", "csv", "markdown"]
-Pages = AsyncIterator[PagesOfRow]
+Exported = PagesOfRow | PagesOfSiteRow
+Pages = AsyncIterator[Exported]
 
 MEDIA_TYPES: Final[Mapping[PageFormat, str]] = MappingProxyType(
     {"jsonl": "application/jsonl", "csv": "text/csv; charset=utf-8", "markdown": "application/zip"}
@@ -28,6 +32,7 @@ MEDIA_TYPES: Final[Mapping[PageFormat, str]] = MappingProxyType(
 SUFFIXES: Final[Mapping[PageFormat, str]] = MappingProxyType(
     {"jsonl": ".jsonl", "csv": ".csv", "markdown": ".zip"}
 )
+# A page as a site has it, not as a job saw it, has no `change`.
 _COLUMNS: Final = (
     "url",
     "status",
@@ -43,36 +48,63 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_PART: Final = 80
 _PAGE: Final = 100
+_FEW: Final = 20
+# Of stored, compressed text: what is in memory at once is a few times as much.
+_BYTES: Final = 2 * 1024 * 1024
 
 
 async def pages(database: Database, job: JobRow) -> Pages:
     """Give the pages of a job, of what is left of them where they leave no trace."""
-    if not job.zero_data_retention:
-        async for row in report.pages(database, job.organisation_id, job.id):
-            yield row
-        return
     after = TaskId(0)
     while True:
         async with database.tenant_tx(job.organisation_id) as conn:
-            rows = await fleeting.of_job(conn, job.id, after=after, most=_PAGE)
-        for kept in rows:
-            yield PagesOfRow(
-                task_id=kept.task_id,
-                url=kept.url,
-                change=None,
-                status=kept.status,
-                title=kept.title,
-                language=kept.language,
-                page_type=kept.page_type,
-                fetched_at=kept.stored_at,
-                markdown=kept.markdown,
-                text=kept.text,
-                metadata=kept.metadata,
-                links=kept.links,
-            )
-        if len(rows) < _PAGE:
+            rows = await (_fleeting if job.zero_data_retention else _of_job)(conn, job.id, after)
+        for row in rows:
+            yield row
+        if not rows:
             return
         after = rows[-1].task_id
+
+
+async def _of_job(conn: Connection, job_id: JobId, after: TaskId) -> list[PagesOfRow]:
+    return await queries.pages_of(conn, job_id=job_id, after=after, most=_PAGE, bytes=_BYTES)
+
+
+async def _fleeting(conn: Connection, job_id: JobId, after: TaskId) -> list[PagesOfRow]:
+    return [
+        PagesOfRow(
+            task_id=kept.task_id,
+            url=kept.url,
+            change=None,
+            status=kept.status,
+            title=kept.title,
+            language=kept.language,
+            page_type=kept.page_type,
+            fetched_at=kept.stored_at,
+            markdown=kept.markdown,
+            text=kept.text,
+            metadata=kept.metadata,
+            links=kept.links,
+        )
+        for kept in await fleeting.of_job(conn, job_id, after=after, most=_FEW)
+    ]
+
+
+async def pages_of_site(
+    database: Database, organisation_id: OrganisationId, site_id: SiteId
+) -> Pages:
+    """Give the pages that a site has, each as it was last seen."""
+    after = 0
+    while True:
+        async with database.tenant_tx(organisation_id) as conn:
+            rows = await queries.pages_of_site(
+                conn, site_id=site_id, after=after, most=_PAGE, bytes=_BYTES
+            )
+        for row in rows:
+            yield row
+        if not rows:
+            return
+        after = rows[-1].url_id
 
 
 def write(pages: Pages, format_: PageFormat) -> AsyncIterator[bytes]:
@@ -95,7 +127,7 @@ async def _csv(pages: Pages) -> AsyncIterator[bytes]:
     writer = csv.writer(buffer)
     writer.writerow(_COLUMNS)
     async for page in pages:
-        writer.writerow([_cell(getattr(page, column)) for column in _COLUMNS])
+        writer.writerow([_cell(getattr(page, column, None)) for column in _COLUMNS])
         yield _taken(buffer)
     yield _taken(buffer)
 
@@ -151,7 +183,7 @@ def file_name(url: str) -> Path:
     return Path(_UNSAFE.sub("-", host), *kept[:-1], f"{kept[-1]}-{digest}.md")
 
 
-def markdown_of(page: PagesOfRow) -> str:
+def markdown_of(page: Exported) -> str:
     """Return a page as markdown with front matter."""
     fields = {
         "url": page.url,

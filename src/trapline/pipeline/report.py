@@ -1,20 +1,17 @@
 """What a crawl came to: by how its pages ended, what was slow, what was broken and where from."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from trapline.db.connection import Connection
-from trapline.db.pool import Database
 from trapline.errors import ExitCode
-from trapline.model import JobId, OrganisationId, TaskId
+from trapline.model import JobId
 from trapline.pipeline import noting
 from trapline.pipeline.sql import report as queries
-from trapline.pipeline.sql.report import FailedPagesRow, PagesOfRow, SlowestVisitsRow
+from trapline.pipeline.sql.report import FailedPagesRow, SlowestVisitsRow
 from trapline.queue.sql import logbook
 from trapline.queue.sql.logbook import NotedUrlsRow
 
 _FAILED = 1
-_PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +45,3 @@ async def report(conn: Connection, job_id: JobId, *, most: int = 10) -> Report:
 async def blocked(conn: Connection, job_id: JobId, *, most: int = 1000) -> list[NotedUrlsRow]:
     """Return the URLs that robots.txt forbids: links that were not queued, and refused visits."""
     return await logbook.noted_urls(conn, job_id=job_id, step=noting.ROBOTS, most=most)
-
-
-async def pages(
-    database: Database, organisation_id: OrganisationId, job_id: JobId
-) -> AsyncIterator[PagesOfRow]:
-    """Give all pages of a crawl, a few at a time, so that a large one needs no large memory."""
-    after = TaskId(0)
-    while True:
-        async with database.tenant_tx(organisation_id) as conn:
-            rows = await queries.pages_of(conn, job_id=job_id, after=after, most=_PAGE)
-        for row in rows:
-            yield row
-        if len(rows) < _PAGE:
-            return
-        after = rows[-1].task_id

@@ -37,6 +37,7 @@ class Counts:
     completed: int
     remaining: int
     failed: int
+    skipped: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ async def counts(conn: Connection, job_id: JobId) -> Counts:
     row = await queries.count_pages(conn, job_id=job_id)
     if row is None:
         raise NotFound(f"There is no job {job_id}.")
-    return Counts(row.completed, row.remaining, row.failed)
+    return Counts(row.completed, row.remaining, row.failed, row.skipped)
 
 
 def scrape_options(job: JobRow) -> ScrapeOptions:

@@ -10,8 +10,19 @@ import msgspec
 from trapline.db.connection import Connection
 from trapline.frontier.url import split_url
 from trapline.model import JobId, MemberId, OrganisationId
-from trapline.pipeline.kinds import BATCH, CRAWL, KICKOFF, PAGE, Kickoff, PageTask, crawl_kinds
-from trapline.pipeline.options import CrawlOptions, VisitOptions
+from trapline.pipeline.kinds import (
+    BATCH,
+    CRAWL,
+    KICKOFF,
+    MAP,
+    PAGE,
+    SCRAPE,
+    Kickoff,
+    MapTask,
+    PageTask,
+    crawl_kinds,
+)
+from trapline.pipeline.options import CrawlOptions, MapOptions, PageOptions, VisitOptions
 from trapline.queue import jobs, quotas
 from trapline.queue.gates import Gate
 from trapline.queue.jobs import NewJob
@@ -86,6 +97,43 @@ async def batch(  # noqa: PLR0913 (who asks, for what, and how)
         ttl=ttl,
     )
     await jobs.submit(conn, crawl_kinds(), job, pages(urls, options), now=datetime.now(UTC))
+    return job.id
+
+
+async def scrape(
+    conn: Connection, organisation_id: OrganisationId, options: PageOptions, **how: Any
+) -> JobId:
+    """Queue a visit to one page, for a caller who does not wait. LimitReached as for a crawl."""
+    (task,) = pages([options.url], options)
+    return await _one(conn, SCRAPE, organisation_id, options, task, **how)
+
+
+async def map_(
+    conn: Connection, organisation_id: OrganisationId, options: MapOptions, **how: Any
+) -> JobId:
+    """Queue a map, for a caller who does not wait. LimitReached as for a crawl."""
+    task = NewTask(MAP, MapTask(options.url), gate=host_gate(options, options.url))
+    return await _one(conn, MAP, organisation_id, options, task, **how)
+
+
+async def _one(
+    conn: Connection,
+    kind: str,
+    organisation_id: OrganisationId,
+    options: VisitOptions,
+    task: NewTask,
+    **how: Any,
+) -> JobId:
+    now = datetime.now(UTC)
+    await quotas.require_pages(conn, organisation_id, now=now)
+    job = NewJob(
+        kind,
+        organisation_id,
+        options=msgspec.to_builtins(options),
+        zero_data_retention=options.scrape.zero_data_retention,
+        **how,
+    )
+    await jobs.submit(conn, crawl_kinds(), job, [task], now=now)
     return job.id
 
 

@@ -13,14 +13,15 @@ from trapline.errors import InvalidInput, VisitFailed
 from trapline.frontier.url import typed_url
 from trapline.model import JobId, OrganisationId, SiteId
 from trapline.pipeline import sites, submit
-from trapline.pipeline.kinds import BATCH, CRAWL
-from trapline.pipeline.options import CrawlOptions, VisitOptions
+from trapline.pipeline.kinds import BATCH, CRAWL, MAP
+from trapline.pipeline.options import CrawlOptions, MapOptions, PageOptions, VisitOptions
 from trapline.pipeline.sites import CrawlWishes
 from trapline.queue.schedules import DEFAULT_IMPORTANCE, priority_of
 from trapline.queue.sql.schedules import ScheduleRow
 from trapline.store import sites as stored_sites
 
 MOST_URLS: Final = 10_000
+MOST_LINKS: Final = 100_000
 KeepDays = Annotated[int, Meta(ge=1, le=3660)]
 """For how long a job can be read after its end; without it, for a day. The labels of a template are
 its maker's own: nothing here reads them.
@@ -57,7 +58,31 @@ class PagesTemplate(
         return list(dict.fromkeys(map(_typed, self.urls)))
 
 
-Template = CrawlTemplate | PagesTemplate
+class PageTemplate(Struct, frozen=True, tag="scrape", tag_field="kind", forbid_unknown_fields=True):
+    """Visit one page."""
+
+    url: str
+    options: dict[str, Any] = {}
+    keep_days: KeepDays | None = None
+    labels: dict[str, Any] = {}
+
+    def wishes(self, site_id: SiteId | None) -> PageOptions:
+        return PageOptions.parse(**self.options | {"url": self.url}, **_of_site(site_id))
+
+
+class MapTemplate(Struct, frozen=True, tag="map", tag_field="kind", forbid_unknown_fields=True):
+    """Find the URLs of a site."""
+
+    url: str
+    options: dict[str, Any] = {}
+    keep_days: KeepDays | None = None
+    labels: dict[str, Any] = {}
+
+    def wishes(self, site_id: SiteId | None) -> MapOptions:
+        return MapOptions.parse(**self.options | {"url": self.url}, **_of_site(site_id))
+
+
+Template = CrawlTemplate | PagesTemplate | PageTemplate | MapTemplate
 
 
 def read(template: Mapping[str, Any], site_id: SiteId | None = None) -> Template:
@@ -72,10 +97,18 @@ def read(template: Mapping[str, Any], site_id: SiteId | None = None) -> Template
     return parsed
 
 
-def typed_in(urls: Sequence[str], *, pages: bool, limit: int) -> dict[str, Any]:
-    """Make a template of what a person types: a crawl from one URL, or a visit to each of many."""
+def typed_in(
+    urls: Sequence[str], *, pages: bool, limit: int, only_map: bool = False
+) -> dict[str, Any]:
+    """Make a template of what a person types: a crawl or a map from one URL, or a visit to each of
+    many.
+    """
+    if pages and only_map:
+        raise InvalidInput("A job visits pages or makes a map, not both.")
     if pages:
         return {"kind": BATCH, "urls": list(urls)}
+    if only_map and len(urls) == 1:
+        return {"kind": MAP, "url": urls[0], "options": {"limit": min(limit, MOST_LINKS)}}
     if len(urls) != 1:
         raise InvalidInput("A crawl starts at one URL; with --pages a list is visited.")
     return {"kind": CRAWL, "url": urls[0], "options": {"limit": limit}}
@@ -127,6 +160,14 @@ async def place(conn: Connection, order: Order) -> JobId:
                 template.typed(),
                 template.wishes(order.site_id),
                 **urgency,
+            )
+        case PageTemplate():
+            return await submit.scrape(
+                conn, order.organisation_id, template.wishes(order.site_id), **urgency
+            )
+        case MapTemplate():
+            return await submit.map_(
+                conn, order.organisation_id, template.wishes(order.site_id), **urgency
             )
         case _:
             assert_never(template)

@@ -88,13 +88,6 @@ class Direct:
             await self._sleep(task, early)
         return Held(task, time.monotonic() - asked if waited_for else 0.0, waited_for)
 
-    async def next_turn(self, task: Task) -> None:
-        """Wait at the gate once more: for another request of a task that has its place."""
-        async with self.database.system_tx() as conn:
-            at = await queries.next_turn(conn, gate_id=task.gate_id)
-        if at is not None:
-            await asyncio.sleep(max(0.0, (at - datetime.now(UTC)).total_seconds()))
-
     async def finish(self, attempt: Attempt) -> None:
         """End an attempt in the finishing transaction, together with others that end now."""
         # A caller that goes away must not take the others' end with it.
@@ -155,6 +148,14 @@ class Direct:
         except asyncio.CancelledError as error:
             await self.finish(ended_by(task, error))
             raise
+
+
+async def next_turn(database: Database, task: Task) -> None:
+    """Wait at the gate once more: for another request of a task that has its place."""
+    async with database.system_tx() as conn:
+        at = await queries.next_turn(conn, gate_id=task.gate_id)
+    if at is not None:
+        await asyncio.sleep(max(0.0, (at - datetime.now(UTC)).total_seconds()))
 
 
 def ended_by(task: Task, error: BaseException) -> Attempt:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from trapline.errors import Conflict, InvalidInput, TooLarge
+from trapline.errors import InvalidInput, TooLarge
 from trapline.queue.retries import RetryPolicy
 
 LARGEST_PAYLOAD = 1024 * 1024
@@ -57,12 +57,9 @@ class Kinds(Mapping[str, Kind]):
     """The kinds that this process knows."""
 
     @classmethod
-    def stored(cls, *, but: frozenset[str] = frozenset()) -> "Kinds":
-        """Return kinds that take any payload: for tasks that were checked when they first came.
-
-        Those in `but` are run by a caller who waits: no worker would ever take one.
-        """
-        return _Stored(but)
+    def stored(cls) -> "Kinds":
+        """Return kinds that take any payload: for tasks that were checked when they first came."""
+        return _Stored()
 
     def __init__(self, kinds: Iterable[Kind] = ()) -> None:
         self._kinds: dict[str, Kind] = {}
@@ -96,11 +93,5 @@ class Kinds(Mapping[str, Kind]):
 
 
 class _Stored(Kinds):
-    def __init__(self, but: frozenset[str]) -> None:
-        super().__init__()
-        self._but = but
-
     def __getitem__(self, name: str) -> Kind:
-        if name in self._but:
-            raise Conflict(f"A {name} runs while its caller waits; ask for it anew.")
         return Kind(name, object)

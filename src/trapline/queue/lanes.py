@@ -56,6 +56,9 @@ class Lane:
     listed: bool = False
     # The one entry among the parked that counts; others are left over.
     parked_until: float = 0.0
+    # The answer that last brought it a task, counted by this worker: of lanes that are due at one
+    # time, the one that waited longest is first, or the same one would win a slow gate every time.
+    served: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +97,19 @@ class Want:
         return rows
 
 
+# When a lane is due, the answer that it was last served by, its id.
+_Entry = tuple[float, int, int]
+
+
 class Lanes:
     """The lanes that this worker may serve."""
 
     def __init__(self) -> None:
         self._lanes: dict[int, Lane] = {}
-        self._due: dict[OrganisationId, list[tuple[float, int]]] = {}
+        self._due: dict[OrganisationId, list[_Entry]] = {}
         self._turns: deque[OrganisationId] = deque()
-        self._parked: list[tuple[float, int]] = []
+        self._parked: list[_Entry] = []
+        self._answers = 0
         # Of the parked: those in which nothing stood, and those that another task's end may free.
         self._empty: set[int] = set()
         self._full: set[int] = set()
@@ -145,14 +153,13 @@ class Lanes:
         least = max(QUANTUM, room // LANES_PER_TURN)
         takes = {owner: max(least, share // max(1, len(due))) for owner, due in self._due.items()}
         while room > 0 and self._turns:
-            organisation_id = self._turns[0]
-            self._turns.rotate(-1)
+            organisation_id = self._turns.popleft()
             due = self._due[organisation_id]
-            if not due:
-                self._turns.remove(organisation_id)
+            lane = self._lanes.get(heappop(due)[-1])
+            if due:
+                self._turns.append(organisation_id)
+            else:
                 del self._due[organisation_id]
-                continue
-            lane = self._lanes.get(heappop(due)[1])
             # An entry may be left over from a lane that went and came back.
             if lane is not None and lane.listed and not lane.parked_until:
                 wants.append(self._want(lane, min(room, takes[organisation_id]), now))
@@ -183,6 +190,8 @@ class Lanes:
         if got:
             last = max(got)
             lane.pending = False
+            self._answers += 1
+            lane.served = self._answers
             # A rescan that found an older task says nothing about those that we skipped.
             lane.after = max(last, lane.after) if want.rescan else last
         if blocked is not None:
@@ -222,7 +231,7 @@ class Lanes:
     def next_at(self) -> float | None:
         """Return when a parked lane is worth another look; None when there is none."""
         while self._parked:
-            until, lane_id = self._parked[0]
+            until, _, lane_id = self._parked[0]
             lane = self._lanes.get(lane_id)
             if lane is not None and lane.parked_until == until:
                 return until
@@ -237,7 +246,7 @@ class Lanes:
         if due is None:
             due = self._due[lane.organisation_id] = []
             self._turns.append(lane.organisation_id)
-        heappush(due, (now + lane.priority * SECONDS_PER_PRIORITY, lane.id))
+        heappush(due, (now + lane.priority * SECONDS_PER_PRIORITY, lane.served, lane.id))
 
     def _park(self, lane: Lane, until: float, why: str) -> None:
         lane.listed, lane.parked_until = True, until
@@ -245,11 +254,11 @@ class Lanes:
             self._empty.add(lane.id)
         elif why in _FREED:
             self._full.add(lane.id)
-        heappush(self._parked, (until, lane.id))
+        heappush(self._parked, (until, lane.served, lane.id))
 
     def _unpark(self, now: float) -> None:
         while self._parked and self._parked[0][0] <= now:
-            until, lane_id = heappop(self._parked)
+            until, _, lane_id = heappop(self._parked)
             lane = self._lanes.get(lane_id)
             if lane is not None and lane.parked_until == until:
                 self._release([lane_id], now)

@@ -98,3 +98,23 @@ def test_the_short_way_agrees_with_the_whatwg_parser(reference: str) -> None:
 )
 def test_relative_names_agree_with_the_whatwg_parser(base: str, reference: str) -> None:
     assert resolver(url=base).absolute(reference + "#part") == ada_url.join_url(base, reference)
+
+
+HOSTS = st.sampled_from(["example.org", "localhost", "127.0.0.1", "a-b.example.co.uk", "1.2.3.4"])
+PORTS = st.sampled_from(["", ":80", ":443", ":8080", ":12345", ":65535", ":0080", ":99999"])
+PATHS = st.text(alphabet="ab/.~-_?=&%#é ", max_size=12)
+
+
+@given(st.sampled_from(["http://", "https://"]), HOSTS, PORTS, PATHS)
+def test_a_plain_page_is_read_as_by_the_parser(
+    scheme: str, host: str, port: str, path: str
+) -> None:
+    url = f"{scheme}{host}{port}/{path}"
+    found = resolver(url=url)
+    try:
+        parsed = ada_url.URL(url)
+    except ValueError:
+        assert not found.page
+        return
+    assert found.page == parsed.href
+    assert found.absolute("/x") == f"{parsed.origin}/x"

@@ -16,8 +16,9 @@ from trapline.api.firecrawl.scrape_options import Location
 from trapline.db.tenancy import Principal
 from trapline.errors import TookTooLong
 from trapline.pipeline.asking import Asker
-from trapline.pipeline.mapping import Mapped, MappedLink
+from trapline.pipeline.mapping import Mapped
 from trapline.pipeline.options import MapOptions
+from trapline.pipeline.surveying import MappedLink
 
 router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"], responses=responses())
 

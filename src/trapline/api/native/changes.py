@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -14,16 +14,14 @@ from trapline.api.native.pages import Difference, difference, noise_of
 from trapline.api.paging import Cursor, Most, Number, Page
 from trapline.errors import NotFound
 from trapline.model import JobId, OrganisationId, PageId, SiteId
-from trapline.pipeline import comparing
+from trapline.pipeline import chronicle, comparing
 from trapline.pipeline.sql import changes as queries
 from trapline.pipeline.sql import pages as page_queries
 from trapline.pipeline.sql.changes import ChangeRow
-from trapline.store.changes import Extent
+from trapline.store.changes import Extent, Status
 
 router = APIRouter(prefix="/api/changes", tags=["changes"])
 
-Status = Literal["new", "same", "changed", "removed"]
-Source = Literal["visit", "sweep", "changedetection"]
 _LAST = 2**63 - 1
 _FEED = 100
 
@@ -37,7 +35,7 @@ class Change(BaseModel):
     url: str
     title: str | None
     status: Status
-    source: Source
+    source: chronicle.Source
     detected_at: datetime
     version: Annotated[int | None, Field(description="The version that it led to.")]
     job_id: UUID | None
@@ -70,27 +68,20 @@ class Wanted(BaseModel):
     page_id: Annotated[UUID | None, Field(description="Only with its site_id.")] = None
     job_id: UUID | None = None
     status: Status | None = None
-    source: Source | None = None
+    source: chronicle.Source | None = None
     since: AwareDatetime | None = None
     until: AwareDatetime | None = None
 
-    async def read(
-        self, conn: Tenant, organisation_id: OrganisationId, before: int, most: int
-    ) -> list[ChangeRow]:
-        filters: dict[str, Any] = {
-            "job_id": None if self.job_id is None else JobId(self.job_id),
-            "status": self.status,
-            "source": self.source,
-            "since": self.since,
-            "until": self.until,
-            "before": before,
-            "most": most,
-        }
-        if self.site_id is None:
-            return await queries.list_changes(conn, organisation_id=organisation_id, **filters)
-        page_id = None if self.page_id is None else PageId(self.page_id)
-        return await queries.list_site_changes(
-            conn, site_id=SiteId(self.site_id), page_id=page_id, **filters
+    def of(self, organisation_id: OrganisationId) -> chronicle.Wanted:
+        return chronicle.Wanted(
+            organisation_id,
+            None if self.site_id is None else SiteId(self.site_id),
+            None if self.page_id is None else PageId(self.page_id),
+            None if self.job_id is None else JobId(self.job_id),
+            self.status,
+            self.source,
+            self.since,
+            self.until,
         )
 
 
@@ -99,13 +90,17 @@ async def list_changes(
     conn: Tenant,
     who: Reader,
     wanted: Annotated[Wanted, Query()],
+    sort: chronicle.Sort = "newest",
     cursor: Cursor = None,
     most: Most = 100,
 ) -> Page[Change]:
-    """List changes, newest first."""
-    before = paging.decode(cursor, Number)
-    rows = await wanted.read(
-        conn, who.organisation_id, _LAST if before is None else before, most + 1
+    """List changes, newest or oldest first."""
+    rows = await chronicle.listed(
+        conn,
+        wanted.of(who.organisation_id),
+        sort,
+        after=paging.decode(cursor, Number),
+        most=most + 1,
     )
     following = paging.cut(rows, most, lambda row: row.id)
     return Page(items=[Change.of(row) for row in rows[:most]], next=following)
@@ -116,7 +111,7 @@ async def json_feed(
     conn: Tenant, who: Reader, request: Request, wanted: Annotated[Wanted, Query()]
 ) -> Response:
     """Answer with the latest changes as a JSON Feed 1.1."""
-    rows = await wanted.read(conn, who.organisation_id, _LAST, _FEED)
+    rows = await chronicle.listed(conn, wanted.of(who.organisation_id), "newest", most=_FEED)
     body = feeds.json_feed(_entries(rows, request), title=_title(wanted), url=str(request.url))
     return Response(body, media_type="application/feed+json")
 
@@ -126,7 +121,7 @@ async def atom_feed(
     conn: Tenant, who: Reader, request: Request, wanted: Annotated[Wanted, Query()]
 ) -> Response:
     """Answer with the latest changes as an Atom feed (RFC 4287)."""
-    rows = await wanted.read(conn, who.organisation_id, _LAST, _FEED)
+    rows = await chronicle.listed(conn, wanted.of(who.organisation_id), "newest", most=_FEED)
     body = feeds.atom_feed(
         _entries(rows, request), title=_title(wanted), url=str(request.url), now=datetime.now(UTC)
     )

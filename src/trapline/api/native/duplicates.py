@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from trapline.api import paging
 from trapline.api.access import Reader, Tenant, Writer
 from trapline.api.native.pages import Hex, SitePage
-from trapline.api.paging import Cursor, Most, Number, Page
+from trapline.api.paging import Cursor, Most, Number, Page, Size
 from trapline.errors import NotFound
 from trapline.model import PageId, SiteId
-from trapline.pipeline import listing
+from trapline.pipeline import groups, listing
 from trapline.pipeline.sql import duplicates as queries
 from trapline.store import duplicates, sites
 from trapline.store.sql import duplicates as store_queries
@@ -76,14 +76,22 @@ class Decision(BaseModel):
 
 @router.get("")
 async def list_groups(
-    conn: Tenant, who: Reader, site: SiteReference, cursor: Cursor = None, most: Most = 50
+    conn: Tenant,
+    who: Reader,
+    site: SiteReference,
+    sort: groups.Sort = "oldest",
+    cursor: Cursor = None,
+    most: Most = 50,
 ) -> Page[DuplicateGroup]:
-    """List the groups of a site that have more than one page."""
+    """List the groups of a site that have more than one page: by age, or the largest first."""
     row = await sites.find(conn, who.organisation_id, site)
-    rows = await queries.list_groups(
-        conn, site_id=row.id, after=paging.decode(cursor, Number) or 0, most=most + 1
+    place: groups.Place | None = (
+        paging.decode(cursor, tuple[Size, Number])
+        if sort == "largest"
+        else paging.decode(cursor, Number)
     )
-    following = paging.cut(rows, most, lambda group: group.group_id)
+    rows = await groups.listed(conn, row.id, sort, after=place, most=most + 1)
+    following = paging.cut(rows, most, lambda group: groups.place_of(group, sort))
     return Page(items=[DuplicateGroup.model_validate(row) for row in rows[:most]], next=following)
 
 

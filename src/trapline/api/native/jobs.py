@@ -1,8 +1,5 @@
 """`/api/jobs`: what was asked for, how far it is, and what came of it."""
 
-import asyncio
-import tempfile
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -14,15 +11,16 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from trapline.api import paging
 from trapline.api.access import Reader, Tenant, Writer, name_of
+from trapline.api.native import exports
 from trapline.api.paging import Cursor, Most, Page
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.db.tenancy import Principal
 from trapline.model import JobId, SiteId
 from trapline.pipeline import pagefiles, templates
-from trapline.pipeline.exporting import write_warc
 from trapline.pipeline.kinds import stored_kinds
-from trapline.pipeline.pagefiles import PageFormat
+from trapline.pipeline.results import counts as counts_of_pages
+from trapline.pipeline.sql import results
 from trapline.pipeline.templates import Order
 from trapline.queue import jobs, listing, quotas, tasks, why
 from trapline.queue.jobs import Status
@@ -30,17 +28,12 @@ from trapline.queue.listing import Wanted
 from trapline.queue.sql import jobs as queries
 from trapline.queue.sql import tally
 from trapline.queue.sql.jobs import JobRow
-from trapline.store.blobs import Blobs
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
 
 _EXAMPLE_ID = "0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10"
-_PART = 256 * 1024
 _ONE_HOUR = timedelta(hours=1)
 _LONGEST_SPAN = timedelta(days=400)
-
-
-ExportFormat = Literal[PageFormat, "warc"]
 
 
 class Job(BaseModel):
@@ -89,8 +82,25 @@ class Job(BaseModel):
         return cls.model_validate(asdict(row) | own)
 
 
+class PageCounts(BaseModel):
+    """Of a job's tasks those that are pages: not the reading of sitemaps and the like."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    completed: int
+    remaining: int
+    failed: int
+    skipped: int
+
+
+class ShownJob(Job):
+    """A job with how many of its pages are done."""
+
+    pages: PageCounts
+
+
 class NewJob(BaseModel):
-    """A crawl of a `url`, or a `batch_scrape` of `urls`."""
+    """A `crawl`, `map` or `scrape` of a `url`, or a `batch_scrape` of `urls`."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -104,7 +114,7 @@ class NewJob(BaseModel):
         },
     )
 
-    kind: Literal["crawl", "batch_scrape"] = "crawl"
+    kind: Literal["crawl", "batch_scrape", "scrape", "map"] = "crawl"
     url: Annotated[str | None, Field(max_length=10_000)] = None
     urls: Annotated[list[str] | None, Field(max_length=templates.MOST_URLS)] = None
     options: dict[str, Any] = {}
@@ -185,6 +195,16 @@ class JobError(BaseModel):
     resolution: Literal["retried", "resolved"] | None
 
 
+class Link(BaseModel):
+    """A URL of a site, with what is known of its page."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    url: str
+    title: str | None
+    description: str | None
+
+
 class Explanation(BaseModel):
     """What a job waits for."""
 
@@ -260,10 +280,12 @@ async def _find(conn: Connection, job_id: UUID) -> JobRow:
 
 
 @router.get("/{job_id}")
-async def get_job(conn: Tenant, who: Reader, job_id: UUID) -> Job:
+async def get_job(conn: Tenant, who: Reader, job_id: UUID) -> ShownJob:
     """Show a job."""
     del who
-    return Job.of(await _find(conn, job_id))
+    job = Job.of(await _find(conn, job_id))
+    pages = PageCounts.model_validate(await counts_of_pages(conn, JobId(job_id)))
+    return ShownJob(**job.model_dump(), pages=pages)
 
 
 @router.delete("/{job_id}", status_code=204)
@@ -344,35 +366,34 @@ async def list_errors(
     return Page(items=[JobError.model_validate(row) for row in rows[:most]], next=following)
 
 
+@router.get("/{job_id}/links")
+async def list_links(
+    conn: Tenant, who: Reader, job_id: UUID, cursor: Cursor = None, most: Most = 100
+) -> Page[Link]:
+    """List the URLs that a map found, in the order in which it found them."""
+    del who
+    found = await _find(conn, job_id)
+    number, position = paging.decode(cursor, tuple[paging.Number, paging.Number]) or (0, 0)
+    rows = await results.links_mapped(
+        conn, job_id=found.id, after_number=number, after_position=position, most=most + 1
+    )
+    following = paging.cut(rows, most, lambda row: (row.number, row.position))
+    return Page(items=[Link.model_validate(row) for row in rows[:most]], next=following)
+
+
 @router.get("/{job_id}/export", response_class=StreamingResponse)
 async def export_job(
     request: Request,
     conn: Tenant,
     who: Reader,
     job_id: UUID,
-    format_: Annotated[ExportFormat, Query(alias="format")] = "jsonl",
+    format_: Annotated[exports.ExportFormat, Query(alias="format")] = "jsonl",
 ) -> StreamingResponse:
     """Download the pages of a job: JSON lines, CSV, a zip of markdown files, or its visits as WARC."""
     del who
     found = await _find(conn, job_id)
     database: Database = request.app.state.database
-    if format_ == "warc":
-        body, media_type, suffix = _warc(database, found), "application/warc", ".warc.gz"
-    else:
-        body = pagefiles.write(pagefiles.pages(database, found), format_)
-        media_type, suffix = pagefiles.MEDIA_TYPES[format_], pagefiles.SUFFIXES[format_]
-    return StreamingResponse(
-        body,
-        media_type=media_type,
-        headers={"Content-Disposition": f'attachment; filename="{found.id}{suffix}"'},
+    chosen = exports.Chosen(found.organisation_id, job_id=found.id)
+    return exports.download(
+        database, chosen, pagefiles.pages(database, found), format_, name=str(found.id)
     )
-
-
-async def _warc(database: Database, job: JobRow) -> AsyncIterator[bytes]:
-    """Give a WARC file, which is written to disk first: its writer wants a file."""
-    with tempfile.TemporaryFile() as file:
-        blobs = Blobs.of(database.settings)
-        await write_warc(database, blobs, job.organisation_id, file, job_id=job.id)
-        file.seek(0)
-        while part := await asyncio.to_thread(file.read, _PART):
-            yield part

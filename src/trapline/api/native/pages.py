@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 
 from trapline.api import paging
 from trapline.api.access import Reader, Tenant
-from trapline.api.paging import Cursor, Most, Number, Page
+from trapline.api.paging import Cursor, Moment, Most, Number, Page
 from trapline.errors import NotFound
 from trapline.frontier.patterns import Patterns
 from trapline.model import JobId, PageId, SiteId
@@ -149,10 +149,11 @@ async def list_pages(
     seen_until: Annotated[AwareDatetime | None, Query()] = None,
     gone: Annotated[bool | None, Query()] = None,
     duplicate: Annotated[bool | None, Query()] = None,
+    sort: listing.Sort = "oldest",
     cursor: Cursor = None,
     most: Most = 100,
 ) -> Page[SitePage]:
-    """List pages by site, URL and time, in the order in which they were found."""
+    """List pages by site, URL and time: as they were found, or what changed last first."""
     wanted = listing.Wanted(
         who.organisation_id,
         None if site_id is None else SiteId(site_id),
@@ -161,12 +162,17 @@ async def list_pages(
         seen_until,
         gone,
         duplicate,
+        sort,
     )
-    in_site = url is None and site_id is not None
-    after = paging.decode(cursor, Number) if in_site else paging.decode(cursor, UUID)
-    rows = await listing.pages(conn, wanted, after=after, most=most + 1)
+    rows = await listing.pages(conn, wanted, after=_place(cursor, wanted), most=most + 1)
     following = paging.cut(rows, most, lambda row: listing.place(wanted, row))
     return Page(items=[SitePage.of(row) for row in rows[:most]], next=following)
+
+
+def _place(cursor: str | None, wanted: listing.Wanted) -> listing.Place | None:
+    if wanted.sort == "changed":
+        return paging.decode(cursor, tuple[Moment, UUID])
+    return paging.decode(cursor, Number) if wanted.by_url else paging.decode(cursor, UUID)
 
 
 @router.get("/of-job/{job_id}")

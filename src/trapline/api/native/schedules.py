@@ -12,9 +12,8 @@ from trapline.api.access import Reader, Tenant, Writer, name_of
 from trapline.api.paging import Cursor, Most, Page
 from trapline.model import ApplicationId, JobId, ScheduleId, SiteId
 from trapline.pipeline import templates
-from trapline.queue import schedules
+from trapline.queue import schedules, timetable
 from trapline.queue.schedules import Plan
-from trapline.queue.sql import schedules as queries
 from trapline.queue.sql.schedules import ScheduleRow
 from trapline.queue.ticks import Rule, ScheduleKind
 
@@ -60,7 +59,8 @@ class SchedulePlan(BaseModel):
     template: Annotated[
         dict[str, Any],
         Field(
-            description="What each run does: `crawl` of a `url`, or `batch_scrape` of `urls`.",
+            description="What each run does: `crawl`, `map` or `scrape` of a `url`, or"
+            " `batch_scrape` of `urls`.",
             examples=[_TEMPLATE],
         ),
     ]
@@ -156,27 +156,27 @@ class StartedJob(BaseModel):
     job_id: UUID
 
 
+def _place(cursor: str | None, sort: timetable.Sort) -> timetable.Place | None:
+    if sort != "name":
+        return paging.decode(cursor, tuple[paging.Moment, UUID])
+    name = paging.decode(cursor, str)
+    return None if name is None else name.replace("\x00", "")
+
+
 @router.get("")
 async def list_schedules(
     conn: Tenant,
     who: Reader,
     site_id: Annotated[UUID | None, Query()] = None,
     application_id: Annotated[UUID | None, Query()] = None,
+    sort: timetable.Sort = "newest",
     cursor: Cursor = None,
     most: Most = 50,
 ) -> Page[Schedule]:
-    """List schedules, newest first."""
-    place = paging.decode(cursor, tuple[paging.Moment, UUID])
-    rows = await queries.list_schedules(
-        conn,
-        organisation_id=who.organisation_id,
-        site=site_id,
-        application=application_id,
-        before_at=None if place is None else place[0],
-        before_id=None if place is None else place[1],
-        most=most + 1,
-    )
-    following = paging.cut(rows, most, lambda row: (row.created_at, row.id))
+    """List schedules: newest or oldest first, by name, or what ticks next first."""
+    wanted = timetable.Wanted(who.organisation_id, site_id, application_id, sort)
+    rows = await timetable.listed(conn, wanted, after=_place(cursor, sort), most=most + 1)
+    following = paging.cut(rows, most, lambda row: timetable.place_of(row, sort))
     return Page(items=[Schedule.of(row) for row in rows[:most]], next=following)
 
 

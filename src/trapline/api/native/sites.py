@@ -4,13 +4,16 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from trapline.api import paging
 from trapline.api.access import Reader, Tenant, Writer, name_of
+from trapline.api.native import exports
 from trapline.api.paging import Cursor, Moment, Most, Number, Page
-from trapline.pipeline import site_config
+from trapline.db.pool import Database
+from trapline.pipeline import pagefiles, site_config
 from trapline.pipeline import sites as pipeline
 from trapline.queue.schedules import DEFAULT_IMPORTANCE, priority_of
 from trapline.store import sites
@@ -286,6 +289,28 @@ async def crawl_site(
         ),
     )
     return StartedCrawl(job_id=job_id)
+
+
+@router.get("/{reference}/export", response_class=StreamingResponse)
+async def export_site(
+    request: Request,
+    conn: Tenant,
+    who: Reader,
+    reference: str,
+    format_: Annotated[exports.ExportFormat, Query(alias="format")] = "jsonl",
+) -> StreamingResponse:
+    """Download the pages that a site has: JSON lines, CSV, a zip of markdown files, or all visits to
+    it as WARC.
+    """
+    site = await sites.find(conn, who.organisation_id, reference)
+    database: Database = request.app.state.database
+    return exports.download(
+        database,
+        exports.Chosen(site.organisation_id, site_id=site.id),
+        pagefiles.pages_of_site(database, site.organisation_id, site.id),
+        format_,
+        name=str(site.id),
+    )
 
 
 @router.post("/{reference}/pause")

@@ -1798,6 +1798,37 @@ CREATE FUNCTION queue.write_tasks(p_tasks queue.new_task[], p_ids bigint[], p_ov
     ORDER BY id
 $$;
 
+CREATE FUNCTION store.count_pages() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM store.move_pages(ARRAY(SELECT group_id FROM come), '{}');
+    ELSIF TG_OP = 'DELETE' THEN
+        PERFORM store.move_pages('{}', ARRAY(SELECT group_id FROM gone));
+    ELSE
+        PERFORM store.move_pages(
+            ARRAY(SELECT group_id FROM come), ARRAY(SELECT group_id FROM gone));
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION store.move_pages(come bigint[], gone bigint[]) RETURNS void
+    LANGUAGE sql
+    AS $$
+    INSERT INTO store.duplicate_group AS g (group_id, organisation_id, site_id, pages)
+    SELECT c.id, c.organisation_id, c.site_id, sum(moved.by)
+    FROM (
+        SELECT unnest(come) AS group_id, 1 AS by UNION ALL SELECT unnest(gone), -1
+    ) moved
+    JOIN store.content_hash c ON c.id = moved.group_id
+    GROUP BY c.id HAVING sum(moved.by) <> 0
+    -- In one order, so that two who move pages do not wait for each other.
+    ORDER BY c.id
+    ON CONFLICT (group_id) DO UPDATE SET pages = g.pages + excluded.pages
+$$;
+
 CREATE FUNCTION tenancy.current_organisation() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (NULLIF(current_setting('trapline.organisation_id'::text, true), ''::text))::uuid;
@@ -2405,6 +2436,37 @@ ALTER TABLE knowledge.entry ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE knowledge.generation (
+    source_id uuid NOT NULL,
+    generation integer NOT NULL,
+    organisation_id uuid NOT NULL,
+    model_id integer NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY knowledge.generation FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE knowledge.model (
+    id integer NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    dimension integer NOT NULL,
+    digest text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT model_dimension_check CHECK (((dimension >= 1) AND (dimension <= 4000)))
+);
+
+ALTER TABLE ONLY knowledge.model FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.model ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME knowledge.model_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE knowledge.posting (
     organisation_id uuid NOT NULL,
     segment_id bigint NOT NULL,
@@ -2465,6 +2527,17 @@ CREATE TABLE knowledge.source (
 
 ALTER TABLE ONLY knowledge.source FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE knowledge.vector (
+    chunk_id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    model_id integer NOT NULL,
+    entry_id bigint NOT NULL,
+    embedding public.halfvec NOT NULL
+);
+ALTER TABLE ONLY knowledge.vector ALTER COLUMN embedding SET STORAGE PLAIN;
+
+ALTER TABLE ONLY knowledge.vector FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE store.content_hash (
     id bigint NOT NULL,
     organisation_id uuid NOT NULL,
@@ -2498,6 +2571,7 @@ CREATE TABLE queue.schedule (
     id uuid NOT NULL,
     organisation_id uuid NOT NULL,
     name text NOT NULL,
+    name_key text GENERATED ALWAYS AS (lower(name)) STORED NOT NULL,
     kind text NOT NULL,
     cron text,
     every interval,
@@ -2535,6 +2609,7 @@ CREATE TABLE store.site (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
     organisation_id uuid NOT NULL,
     name text NOT NULL,
+    name_key text GENERATED ALWAYS AS (lower(name)) STORED NOT NULL,
     base_url text NOT NULL,
     implicit boolean DEFAULT false NOT NULL,
     status text DEFAULT 'active'::text NOT NULL,
@@ -3578,6 +3653,16 @@ ALTER TABLE store.content_hash ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY 
     CACHE 1
 );
 
+CREATE TABLE store.duplicate_group (
+    group_id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    pages integer NOT NULL
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY store.duplicate_group FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE store.fingerprint (
     content_id bigint NOT NULL,
     organisation_id uuid NOT NULL,
@@ -4053,6 +4138,15 @@ ALTER TABLE ONLY knowledge.entry
 ALTER TABLE ONLY knowledge.entry
     ADD CONSTRAINT entry_source_id_generation_uri_key UNIQUE (source_id, generation, uri);
 
+ALTER TABLE ONLY knowledge.generation
+    ADD CONSTRAINT generation_pkey PRIMARY KEY (source_id, generation);
+
+ALTER TABLE ONLY knowledge.model
+    ADD CONSTRAINT model_organisation_id_name_dimension_digest_key UNIQUE (organisation_id, name, dimension, digest);
+
+ALTER TABLE ONLY knowledge.model
+    ADD CONSTRAINT model_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY knowledge.posting
     ADD CONSTRAINT posting_pkey PRIMARY KEY (segment_id, term, part);
 
@@ -4061,6 +4155,9 @@ ALTER TABLE ONLY knowledge.segment
 
 ALTER TABLE ONLY knowledge.source
     ADD CONSTRAINT source_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.vector
+    ADD CONSTRAINT vector_pkey PRIMARY KEY (chunk_id);
 
 ALTER TABLE ONLY measure.job_time
     ADD CONSTRAINT job_time_pkey PRIMARY KEY (job_id, type);
@@ -4188,6 +4285,9 @@ ALTER TABLE ONLY store.content_hash
 ALTER TABLE ONLY store.content_hash
     ADD CONSTRAINT content_hash_site_id_content_hash_key UNIQUE (site_id, content_hash);
 
+ALTER TABLE ONLY store.duplicate_group
+    ADD CONSTRAINT duplicate_group_pkey PRIMARY KEY (group_id);
+
 ALTER TABLE ONLY store.fingerprint
     ADD CONSTRAINT fingerprint_pkey PRIMARY KEY (content_id);
 
@@ -4278,13 +4378,19 @@ CREATE INDEX url_host_idx ON frontier.url USING btree (host_id);
 
 CREATE UNIQUE INDEX application_name_key ON knowledge.application USING btree (organisation_id, lower(name));
 
+CREATE INDEX chunk_hash_idx ON knowledge.chunk USING hash (hash);
+
 CREATE INDEX chunk_source_idx ON knowledge.chunk USING btree (source_id);
+
+CREATE INDEX generation_model_idx ON knowledge.generation USING btree (model_id);
 
 CREATE INDEX segment_organisation_idx ON knowledge.segment USING btree (organisation_id, language);
 
 CREATE INDEX source_application_idx ON knowledge.source USING btree (application_id);
 
 CREATE INDEX source_organisation_idx ON knowledge.source USING btree (organisation_id, created_at);
+
+CREATE INDEX vector_model_idx ON knowledge.vector USING btree (model_id);
 
 CREATE INDEX job_time_created_idx ON measure.job_time USING btree (created_at);
 
@@ -4364,7 +4470,13 @@ CREATE INDEX ready_deadline_idx ON queue.ready USING btree (deadline) WHERE (dea
 
 CREATE INDEX schedule_due_idx ON queue.schedule USING btree (next_at) WHERE (next_at IS NOT NULL);
 
-CREATE UNIQUE INDEX schedule_name_key ON queue.schedule USING btree (organisation_id, lower(name));
+CREATE UNIQUE INDEX schedule_name_key ON queue.schedule USING btree (organisation_id, name_key);
+
+CREATE INDEX schedule_next_idx ON queue.schedule USING btree (organisation_id, (
+CASE
+    WHEN (next_at IS NULL) THEN '9000-01-01 00:00:00+00'::timestamp with time zone
+    ELSE next_at
+END), id);
 
 CREATE INDEX schedule_organisation_idx ON queue.schedule USING btree (organisation_id, created_at DESC, id DESC);
 
@@ -4414,6 +4526,10 @@ CREATE INDEX content_hash_count_idx ON store.content_hash USING btree (site_id, 
 
 CREATE INDEX content_hash_last_seen_idx ON store.content_hash USING btree (site_id, last_seen_at);
 
+CREATE INDEX duplicate_group_pages_idx ON store.duplicate_group USING btree (site_id, pages, group_id) WHERE (pages > 1);
+
+CREATE INDEX duplicate_group_site_idx ON store.duplicate_group USING btree (site_id, group_id) WHERE (pages > 1);
+
 CREATE INDEX fingerprint_bands_idx ON store.fingerprint USING gin (bands) WITH (fastupdate=off);
 
 CREATE INDEX fleeting_job_idx ON ONLY store.fleeting USING btree (job_id, task_id);
@@ -4422,7 +4538,19 @@ CREATE INDEX fleeting_default_job_id_task_id_idx ON store.fleeting_default USING
 
 CREATE INDEX likeness_group_idx ON store.likeness USING btree (site_id, group_id, by_hand, page_id) WHERE (group_id IS NOT NULL);
 
+CREATE INDEX page_changed_idx ON store.page USING btree (organisation_id, (
+CASE
+    WHEN (changed_at IS NULL) THEN first_seen_at
+    ELSE changed_at
+END), id);
+
 CREATE INDEX page_organisation_idx ON store.page USING btree (organisation_id, id);
+
+CREATE INDEX page_site_changed_idx ON store.page USING btree (site_id, (
+CASE
+    WHEN (changed_at IS NULL) THEN first_seen_at
+    ELSE changed_at
+END), id);
 
 CREATE INDEX page_url_idx ON store.page USING btree (url_id);
 
@@ -4432,7 +4560,7 @@ CREATE UNIQUE INDEX site_implicit_key ON store.site USING btree (organisation_id
 
 CREATE INDEX site_listing_idx ON store.site USING btree (organisation_id, created_at, id) WHERE (deleted_at IS NULL);
 
-CREATE UNIQUE INDEX site_name_key ON store.site USING btree (organisation_id, lower(name)) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX site_name_key ON store.site USING btree (organisation_id, name_key) WHERE (deleted_at IS NULL);
 
 CREATE INDEX site_purge_idx ON store.site USING btree (id) WHERE purge;
 
@@ -4506,6 +4634,12 @@ CREATE TRIGGER tally_new AFTER INSERT OR DELETE ON queue.job FOR EACH ROW EXECUT
 
 CREATE TRIGGER tally_status AFTER UPDATE OF status ON queue.job FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION queue.tally_job();
 
+CREATE TRIGGER count_gone_pages AFTER DELETE ON store.likeness REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION store.count_pages();
+
+CREATE TRIGGER count_moved_pages AFTER UPDATE ON store.likeness REFERENCING OLD TABLE AS gone NEW TABLE AS come FOR EACH STATEMENT EXECUTE FUNCTION store.count_pages();
+
+CREATE TRIGGER count_new_pages AFTER INSERT ON store.likeness REFERENCING NEW TABLE AS come FOR EACH STATEMENT EXECUTE FUNCTION store.count_pages();
+
 ALTER TABLE ONLY deliver.delivery
     ADD CONSTRAINT delivery_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES deliver.endpoint(id) ON DELETE CASCADE;
 
@@ -4527,6 +4661,15 @@ ALTER TABLE ONLY knowledge.chunk
 ALTER TABLE ONLY knowledge.entry
     ADD CONSTRAINT entry_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY knowledge.generation
+    ADD CONSTRAINT generation_model_id_fkey FOREIGN KEY (model_id) REFERENCES knowledge.model(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.generation
+    ADD CONSTRAINT generation_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.model
+    ADD CONSTRAINT model_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY knowledge.posting
     ADD CONSTRAINT posting_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES knowledge.segment(id) ON DELETE CASCADE;
 
@@ -4539,6 +4682,9 @@ ALTER TABLE ONLY knowledge.source
 ALTER TABLE ONLY knowledge.source
     ADD CONSTRAINT source_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY knowledge.vector
+    ADD CONSTRAINT vector_chunk_id_fkey FOREIGN KEY (chunk_id) REFERENCES knowledge.chunk(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY queue.job
     ADD CONSTRAINT job_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
@@ -4547,6 +4693,9 @@ ALTER TABLE ONLY queue.schedule
 
 ALTER TABLE ONLY queue.schedule_run
     ADD CONSTRAINT schedule_run_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES queue.schedule(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY store.duplicate_group
+    ADD CONSTRAINT duplicate_group_group_id_fkey FOREIGN KEY (group_id) REFERENCES store.content_hash(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY store.fingerprint
     ADD CONSTRAINT fingerprint_content_id_fkey FOREIGN KEY (content_id) REFERENCES store.content_hash(id) ON DELETE CASCADE;
@@ -4668,6 +4817,10 @@ ALTER TABLE knowledge.chunk ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.entry ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE knowledge.generation ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.model ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE knowledge.posting ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.segment ENABLE ROW LEVEL SECURITY;
@@ -4680,11 +4833,19 @@ CREATE POLICY tenant ON knowledge.chunk TO trapline_tenant USING ((organisation_
 
 CREATE POLICY tenant ON knowledge.entry TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON knowledge.generation TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.model TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON knowledge.posting TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.segment TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.source TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.vector TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+ALTER TABLE knowledge.vector ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY worker ON knowledge.application TO trapline_worker USING (true);
 
@@ -4692,11 +4853,17 @@ CREATE POLICY worker ON knowledge.chunk TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.entry TO trapline_worker USING (true);
 
+CREATE POLICY worker ON knowledge.generation TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.model TO trapline_worker USING (true);
+
 CREATE POLICY worker ON knowledge.posting TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.segment TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.source TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.vector TO trapline_worker USING (true);
 
 ALTER TABLE measure.job_time ENABLE ROW LEVEL SECURITY;
 
@@ -4876,6 +5043,8 @@ ALTER TABLE store.change ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE store.content_hash ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE store.duplicate_group ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE store.fingerprint ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE store.fleeting ENABLE ROW LEVEL SECURITY;
@@ -4906,6 +5075,8 @@ CREATE POLICY tenant ON store.change TO trapline_tenant USING ((organisation_id 
 
 CREATE POLICY tenant ON store.content_hash TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON store.duplicate_group TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON store.fingerprint TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON store.fleeting TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
@@ -4935,6 +5106,8 @@ CREATE POLICY worker ON store.blob TO trapline_worker USING (true);
 CREATE POLICY worker ON store.change TO trapline_worker USING (true);
 
 CREATE POLICY worker ON store.content_hash TO trapline_worker USING (true);
+
+CREATE POLICY worker ON store.duplicate_group TO trapline_worker USING (true);
 
 CREATE POLICY worker ON store.fingerprint TO trapline_worker USING (true);
 
@@ -5157,6 +5330,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.chunk TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.entry TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.entry TO trapline_worker;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.generation TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.generation TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.model TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.model TO trapline_worker;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.posting TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.posting TO trapline_worker;
 
@@ -5165,6 +5344,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.segment TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.vector TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.vector TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_worker;
@@ -5327,6 +5509,9 @@ GRANT SELECT ON TABLE store.blob_use TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.change TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.change TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.duplicate_group TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.duplicate_group TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fingerprint TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fingerprint TO trapline_worker;

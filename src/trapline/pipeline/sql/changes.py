@@ -137,6 +137,103 @@ async def list_site_changes(
     ]
 
 
+_LIST_CHANGES_OLDEST: Final = """
+-- name: ListChangesOldest
+SELECT
+    c.id, c.site_id, c.page_id, coalesce(u.url::text, c.watch_url) AS "url!", c.status, c.source,
+    c.detected_at, c.version_id, c.previous_version_id, c.job_id, c.added_lines, c.removed_lines,
+    c.added_words, c.removed_words, c.watch_id, c.diff_summary, c.snapshot_url, c.rescrape_job_id,
+    c.rescrape_status, c.indexed_at, c.metadata, v.title, v.number AS "version_number?"
+FROM store.change c
+LEFT JOIN frontier.url_text u ON u.id = c.url_id
+LEFT JOIN store.version v ON v.id = c.version_id
+WHERE c.organisation_id = $1
+    AND c.id > $2::bigint
+    AND ($3::text IS NULL OR c.status = $3)
+    AND ($4::text IS NULL OR c.source = $4)
+    AND ($5::uuid IS NULL OR c.job_id = $5)
+    AND ($6::timestamptz IS NULL OR c.detected_at >= $6)
+    AND ($7::timestamptz IS NULL OR c.detected_at <= $7)
+ORDER BY c.id
+LIMIT $8::integer
+"""
+
+
+async def list_changes_oldest(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    after: int,
+    status: str | None,
+    source: str | None,
+    job_id: JobId | None,
+    since: datetime | None,
+    until: datetime | None,
+    most: int,
+) -> list[ChangeRow]:
+    """As ListChanges, oldest first, after one."""
+    return [
+        ChangeRow(*row)
+        for row in await conn.fetch(
+            _LIST_CHANGES_OLDEST, organisation_id, after, status, source, job_id, since, until, most
+        )
+    ]
+
+
+_LIST_SITE_CHANGES_OLDEST: Final = """
+-- name: ListSiteChangesOldest
+SELECT
+    c.id, c.site_id, c.page_id, coalesce(u.url::text, c.watch_url) AS "url!", c.status, c.source,
+    c.detected_at, c.version_id, c.previous_version_id, c.job_id, c.added_lines, c.removed_lines,
+    c.added_words, c.removed_words, c.watch_id, c.diff_summary, c.snapshot_url, c.rescrape_job_id,
+    c.rescrape_status, c.indexed_at, c.metadata, v.title, v.number AS "version_number?"
+FROM store.change c
+LEFT JOIN frontier.url_text u ON u.id = c.url_id
+LEFT JOIN store.version v ON v.id = c.version_id
+WHERE c.site_id = $1
+    AND c.id > $2::bigint
+    AND ($3::uuid IS NULL OR c.page_id = $3)
+    AND ($4::text IS NULL OR c.status = $4)
+    AND ($5::text IS NULL OR c.source = $5)
+    AND ($6::uuid IS NULL OR c.job_id = $6)
+    AND ($7::timestamptz IS NULL OR c.detected_at >= $7)
+    AND ($8::timestamptz IS NULL OR c.detected_at <= $8)
+ORDER BY c.id
+LIMIT $9::integer
+"""
+
+
+async def list_site_changes_oldest(
+    conn: Connection,
+    *,
+    site_id: SiteId,
+    after: int,
+    page_id: PageId | None,
+    status: str | None,
+    source: str | None,
+    job_id: JobId | None,
+    since: datetime | None,
+    until: datetime | None,
+    most: int,
+) -> list[ChangeRow]:
+    """As ListSiteChanges, oldest first, after one."""
+    return [
+        ChangeRow(*row)
+        for row in await conn.fetch(
+            _LIST_SITE_CHANGES_OLDEST,
+            site_id,
+            after,
+            page_id,
+            status,
+            source,
+            job_id,
+            since,
+            until,
+            most,
+        )
+    ]
+
+
 _GET_CHANGE: Final = """
 -- name: GetChange
 SELECT

@@ -41,6 +41,49 @@ WHERE c.site_id = sqlc.arg(site_id)
 ORDER BY c.id DESC
 LIMIT sqlc.arg(most)::integer;
 
+-- name: ListChangesOldest :many
+-- returns: ChangeRow
+-- As ListChanges, oldest first, after one.
+SELECT
+    c.id, c.site_id, c.page_id, coalesce(u.url::text, c.watch_url) AS "url!", c.status, c.source,
+    c.detected_at, c.version_id, c.previous_version_id, c.job_id, c.added_lines, c.removed_lines,
+    c.added_words, c.removed_words, c.watch_id, c.diff_summary, c.snapshot_url, c.rescrape_job_id,
+    c.rescrape_status, c.indexed_at, c.metadata, v.title, v.number AS "version_number?"
+FROM store.change c
+LEFT JOIN frontier.url_text u ON u.id = c.url_id
+LEFT JOIN store.version v ON v.id = c.version_id
+WHERE c.organisation_id = sqlc.arg(organisation_id)
+    AND c.id > sqlc.arg(after)::bigint
+    AND (sqlc.narg(status)::text IS NULL OR c.status = sqlc.narg(status))
+    AND (sqlc.narg(source)::text IS NULL OR c.source = sqlc.narg(source))
+    AND (sqlc.narg(job_id)::uuid IS NULL OR c.job_id = sqlc.narg(job_id))
+    AND (sqlc.narg(since)::timestamptz IS NULL OR c.detected_at >= sqlc.narg(since))
+    AND (sqlc.narg(until)::timestamptz IS NULL OR c.detected_at <= sqlc.narg(until))
+ORDER BY c.id
+LIMIT sqlc.arg(most)::integer;
+
+-- name: ListSiteChangesOldest :many
+-- returns: ChangeRow
+-- As ListSiteChanges, oldest first, after one.
+SELECT
+    c.id, c.site_id, c.page_id, coalesce(u.url::text, c.watch_url) AS "url!", c.status, c.source,
+    c.detected_at, c.version_id, c.previous_version_id, c.job_id, c.added_lines, c.removed_lines,
+    c.added_words, c.removed_words, c.watch_id, c.diff_summary, c.snapshot_url, c.rescrape_job_id,
+    c.rescrape_status, c.indexed_at, c.metadata, v.title, v.number AS "version_number?"
+FROM store.change c
+LEFT JOIN frontier.url_text u ON u.id = c.url_id
+LEFT JOIN store.version v ON v.id = c.version_id
+WHERE c.site_id = sqlc.arg(site_id)
+    AND c.id > sqlc.arg(after)::bigint
+    AND (sqlc.narg(page_id)::uuid IS NULL OR c.page_id = sqlc.narg(page_id))
+    AND (sqlc.narg(status)::text IS NULL OR c.status = sqlc.narg(status))
+    AND (sqlc.narg(source)::text IS NULL OR c.source = sqlc.narg(source))
+    AND (sqlc.narg(job_id)::uuid IS NULL OR c.job_id = sqlc.narg(job_id))
+    AND (sqlc.narg(since)::timestamptz IS NULL OR c.detected_at >= sqlc.narg(since))
+    AND (sqlc.narg(until)::timestamptz IS NULL OR c.detected_at <= sqlc.narg(until))
+ORDER BY c.id
+LIMIT sqlc.arg(most)::integer;
+
 -- name: GetChange :one
 -- returns: ChangeRow
 -- One change event.

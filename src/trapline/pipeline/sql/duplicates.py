@@ -9,7 +9,7 @@ from trapline.db.connection import Connection
 from trapline.model import PageId, SiteId
 
 
-class ListGroupsRow(Struct, frozen=True, gc=False):
+class GroupRow(Struct, frozen=True, gc=False):
     group_id: int
     site_id: SiteId
     pages: int
@@ -35,16 +35,15 @@ class MembersOfRow(Struct, frozen=True, gc=False):
 _LIST_GROUPS: Final = """
 -- name: ListGroups
 SELECT
-    g.group_id AS "group_id!", g.site_id, g.pages AS "pages!", c.content_hash, c.occurrence_count,
+    g.group_id, g.site_id, g.pages, c.content_hash, c.occurrence_count,
     c.created_at AS first_seen_at, c.last_seen_at, first.page_id AS original_id,
     u.url::text AS "original_url!"
 FROM (
-    SELECT l.site_id, l.group_id, count(*) AS pages
-    FROM store.likeness l
-    WHERE l.site_id = $1 AND l.group_id > $2::bigint
-    GROUP BY l.site_id, l.group_id
-    HAVING count(*) > 1
-    ORDER BY l.group_id
+    SELECT d.group_id, d.site_id, d.pages
+    FROM store.duplicate_group d
+    WHERE d.site_id = $1 AND d.pages > 1
+        AND d.group_id > $2::bigint
+    ORDER BY d.group_id
     LIMIT $3::integer
 ) g
 JOIN store.content_hash c ON c.id = g.group_id
@@ -61,9 +60,78 @@ ORDER BY g.group_id
 
 async def list_groups(
     conn: Connection, *, site_id: SiteId, after: int, most: int
-) -> list[ListGroupsRow]:
-    """Groups of pages that are alike, after one."""
-    return [ListGroupsRow(*row) for row in await conn.fetch(_LIST_GROUPS, site_id, after, most)]
+) -> list[GroupRow]:
+    """Groups of pages that are alike, oldest first, after one."""
+    return [GroupRow(*row) for row in await conn.fetch(_LIST_GROUPS, site_id, after, most)]
+
+
+_LIST_GROUPS_NEWEST: Final = """
+-- name: ListGroupsNewest
+SELECT
+    g.group_id, g.site_id, g.pages, c.content_hash, c.occurrence_count,
+    c.created_at AS first_seen_at, c.last_seen_at, first.page_id AS original_id,
+    u.url::text AS "original_url!"
+FROM (
+    SELECT d.group_id, d.site_id, d.pages
+    FROM store.duplicate_group d
+    WHERE d.site_id = $1 AND d.pages > 1
+        AND d.group_id < $2::bigint
+    ORDER BY d.group_id DESC
+    LIMIT $3::integer
+) g
+JOIN store.content_hash c ON c.id = g.group_id
+CROSS JOIN LATERAL (
+    SELECT l.page_id FROM store.likeness l
+    WHERE l.site_id = g.site_id AND l.group_id = g.group_id
+    ORDER BY l.by_hand, l.page_id LIMIT 1
+) first
+JOIN store.page p ON p.id = first.page_id
+JOIN frontier.url_text u ON u.id = p.url_id
+ORDER BY g.group_id DESC
+"""
+
+
+async def list_groups_newest(
+    conn: Connection, *, site_id: SiteId, before: int, most: int
+) -> list[GroupRow]:
+    """As ListGroups, newest first, before one."""
+    return [GroupRow(*row) for row in await conn.fetch(_LIST_GROUPS_NEWEST, site_id, before, most)]
+
+
+_LIST_GROUPS_LARGEST: Final = """
+-- name: ListGroupsLargest
+SELECT
+    g.group_id, g.site_id, g.pages, c.content_hash, c.occurrence_count,
+    c.created_at AS first_seen_at, c.last_seen_at, first.page_id AS original_id,
+    u.url::text AS "original_url!"
+FROM (
+    SELECT d.group_id, d.site_id, d.pages
+    FROM store.duplicate_group d
+    WHERE d.site_id = $1 AND d.pages > 1
+        AND (d.pages, d.group_id) < ($2::integer, $3::bigint)
+    ORDER BY d.pages DESC, d.group_id DESC
+    LIMIT $4::integer
+) g
+JOIN store.content_hash c ON c.id = g.group_id
+CROSS JOIN LATERAL (
+    SELECT l.page_id FROM store.likeness l
+    WHERE l.site_id = g.site_id AND l.group_id = g.group_id
+    ORDER BY l.by_hand, l.page_id LIMIT 1
+) first
+JOIN store.page p ON p.id = first.page_id
+JOIN frontier.url_text u ON u.id = p.url_id
+ORDER BY g.pages DESC, g.group_id DESC
+"""
+
+
+async def list_groups_largest(
+    conn: Connection, *, site_id: SiteId, before_pages: int, before: int, most: int
+) -> list[GroupRow]:
+    """As ListGroups, those with most pages first, before a place in that order."""
+    return [
+        GroupRow(*row)
+        for row in await conn.fetch(_LIST_GROUPS_LARGEST, site_id, before_pages, before, most)
+    ]
 
 
 _MEMBERS_OF: Final = """

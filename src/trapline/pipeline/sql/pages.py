@@ -141,6 +141,100 @@ async def pages_of_organisation(
     ]
 
 
+_PAGES_OF_ORGANISATION_NEWEST: Final = """
+-- name: PagesOfOrganisationNewest
+SELECT p.id AS page_id
+FROM store.page p
+WHERE p.organisation_id = $1 AND p.id < $2::uuid
+    AND ($3::timestamptz IS NULL OR p.last_seen_at >= $3)
+    AND ($4::timestamptz IS NULL OR p.first_seen_at <= $4)
+    AND ($5::boolean IS NULL OR (p.gone_at IS NOT NULL) = $5)
+    AND ($6::boolean IS NULL OR $6 = EXISTS (
+        SELECT FROM store.likeness l
+        JOIN store.likeness o ON o.site_id = l.site_id AND o.group_id = l.group_id
+        WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
+    ))
+ORDER BY p.id DESC
+LIMIT $7::integer
+"""
+
+
+async def pages_of_organisation_newest(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    before: UUID,
+    seen_since: datetime | None,
+    seen_until: datetime | None,
+    gone: bool | None,
+    duplicate: bool | None,
+    most: int,
+) -> list[PageId]:
+    """As PagesOfOrganisation, the last one first, before one."""
+    return [
+        row[0]
+        for row in await conn.fetch(
+            _PAGES_OF_ORGANISATION_NEWEST,
+            organisation_id,
+            before,
+            seen_since,
+            seen_until,
+            gone,
+            duplicate,
+            most,
+        )
+    ]
+
+
+_PAGES_OF_ORGANISATION_CHANGED: Final = """
+-- name: PagesOfOrganisationChanged
+SELECT p.id AS page_id
+FROM store.page p
+WHERE p.organisation_id = $1
+    AND ((CASE WHEN p.changed_at IS NULL THEN p.first_seen_at ELSE p.changed_at END), p.id)
+        < ($2::timestamptz, $3::uuid)
+    AND ($4::timestamptz IS NULL OR p.last_seen_at >= $4)
+    AND ($5::timestamptz IS NULL OR p.first_seen_at <= $5)
+    AND ($6::boolean IS NULL OR (p.gone_at IS NOT NULL) = $6)
+    AND ($7::boolean IS NULL OR $7 = EXISTS (
+        SELECT FROM store.likeness l
+        JOIN store.likeness o ON o.site_id = l.site_id AND o.group_id = l.group_id
+        WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
+    ))
+ORDER BY (CASE WHEN p.changed_at IS NULL THEN p.first_seen_at ELSE p.changed_at END) DESC, p.id DESC
+LIMIT $8::integer
+"""
+
+
+async def pages_of_organisation_changed(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    before_at: datetime,
+    before: UUID,
+    seen_since: datetime | None,
+    seen_until: datetime | None,
+    gone: bool | None,
+    duplicate: bool | None,
+    most: int,
+) -> list[PageId]:
+    """As PagesOfOrganisation, what changed last first, before a place in that order."""
+    return [
+        row[0]
+        for row in await conn.fetch(
+            _PAGES_OF_ORGANISATION_CHANGED,
+            organisation_id,
+            before_at,
+            before,
+            seen_since,
+            seen_until,
+            gone,
+            duplicate,
+            most,
+        )
+    ]
+
+
 _PAGES_OF_SITE: Final = """
 -- name: PagesOfSite
 SELECT p.id AS page_id
@@ -175,6 +269,93 @@ async def pages_of_site(
         row[0]
         for row in await conn.fetch(
             _PAGES_OF_SITE, site_id, after, seen_since, seen_until, gone, duplicate, most
+        )
+    ]
+
+
+_PAGES_OF_SITE_NEWEST: Final = """
+-- name: PagesOfSiteNewest
+SELECT p.id AS page_id
+FROM store.page p
+WHERE p.site_id = $1 AND p.url_id < $2::bigint
+    AND ($3::timestamptz IS NULL OR p.last_seen_at >= $3)
+    AND ($4::timestamptz IS NULL OR p.first_seen_at <= $4)
+    AND ($5::boolean IS NULL OR (p.gone_at IS NOT NULL) = $5)
+    AND ($6::boolean IS NULL OR $6 = EXISTS (
+        SELECT FROM store.likeness l
+        JOIN store.likeness o ON o.site_id = l.site_id AND o.group_id = l.group_id
+        WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
+    ))
+ORDER BY p.url_id DESC
+LIMIT $7::integer
+"""
+
+
+async def pages_of_site_newest(
+    conn: Connection,
+    *,
+    site_id: SiteId,
+    before: int,
+    seen_since: datetime | None,
+    seen_until: datetime | None,
+    gone: bool | None,
+    duplicate: bool | None,
+    most: int,
+) -> list[PageId]:
+    """As PagesOfSite, the last one first, before one."""
+    return [
+        row[0]
+        for row in await conn.fetch(
+            _PAGES_OF_SITE_NEWEST, site_id, before, seen_since, seen_until, gone, duplicate, most
+        )
+    ]
+
+
+_PAGES_OF_SITE_CHANGED: Final = """
+-- name: PagesOfSiteChanged
+SELECT p.id AS page_id
+FROM store.page p
+WHERE p.site_id = $1
+    AND ((CASE WHEN p.changed_at IS NULL THEN p.first_seen_at ELSE p.changed_at END), p.id)
+        < ($2::timestamptz, $3::uuid)
+    AND ($4::timestamptz IS NULL OR p.last_seen_at >= $4)
+    AND ($5::timestamptz IS NULL OR p.first_seen_at <= $5)
+    AND ($6::boolean IS NULL OR (p.gone_at IS NOT NULL) = $6)
+    AND ($7::boolean IS NULL OR $7 = EXISTS (
+        SELECT FROM store.likeness l
+        JOIN store.likeness o ON o.site_id = l.site_id AND o.group_id = l.group_id
+        WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
+    ))
+ORDER BY (CASE WHEN p.changed_at IS NULL THEN p.first_seen_at ELSE p.changed_at END) DESC, p.id DESC
+LIMIT $8::integer
+"""
+
+
+async def pages_of_site_changed(
+    conn: Connection,
+    *,
+    site_id: SiteId,
+    before_at: datetime,
+    before: UUID,
+    seen_since: datetime | None,
+    seen_until: datetime | None,
+    gone: bool | None,
+    duplicate: bool | None,
+    most: int,
+) -> list[PageId]:
+    """As PagesOfSite, what changed last first, before a place in that order."""
+    return [
+        row[0]
+        for row in await conn.fetch(
+            _PAGES_OF_SITE_CHANGED,
+            site_id,
+            before_at,
+            before,
+            seen_since,
+            seen_until,
+            gone,
+            duplicate,
+            most,
         )
     ]
 

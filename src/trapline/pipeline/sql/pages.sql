@@ -14,6 +14,40 @@ WHERE p.organisation_id = sqlc.arg(organisation_id) AND p.id > sqlc.arg(after)::
 ORDER BY p.id
 LIMIT sqlc.arg(most)::integer;
 
+-- name: PagesOfOrganisationNewest :many
+-- As PagesOfOrganisation, the last one first, before one.
+SELECT p.id AS page_id
+FROM store.page p
+WHERE p.organisation_id = sqlc.arg(organisation_id) AND p.id < sqlc.arg(before)::uuid
+    AND (sqlc.narg(seen_since)::timestamptz IS NULL OR p.last_seen_at >= sqlc.narg(seen_since))
+    AND (sqlc.narg(seen_until)::timestamptz IS NULL OR p.first_seen_at <= sqlc.narg(seen_until))
+    AND (sqlc.narg(gone)::boolean IS NULL OR (p.gone_at IS NOT NULL) = sqlc.narg(gone))
+    AND (sqlc.narg(duplicate)::boolean IS NULL OR sqlc.narg(duplicate) = EXISTS (
+        SELECT FROM store.likeness l
+        JOIN store.likeness o ON o.site_id = l.site_id AND o.group_id = l.group_id
+        WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
+    ))
+ORDER BY p.id DESC
+LIMIT sqlc.arg(most)::integer;
+
+-- name: PagesOfOrganisationChanged :many
+-- As PagesOfOrganisation, what changed last first, before a place in that order.
+SELECT p.id AS page_id
+FROM store.page p
+WHERE p.organisation_id = sqlc.arg(organisation_id)
+    AND ((CASE WHEN p.changed_at IS NULL THEN p.first_seen_at ELSE p.changed_at END), p.id)
+        < (sqlc.arg(before_at)::timestamptz, sqlc.arg(before)::uuid)
+    AND (sqlc.narg(seen_since)::timestamptz IS NULL OR p.last_seen_at >= sqlc.narg(seen_since))
+    AND (sqlc.narg(seen_until)::timestamptz IS NULL OR p.first_seen_at <= sqlc.narg(seen_until))
+    AND (sqlc.narg(gone)::boolean IS NULL OR (p.gone_at IS NOT NULL) = sqlc.narg(gone))
+    AND (sqlc.narg(duplicate)::boolean IS NULL OR sqlc.narg(duplicate) = EXISTS (
+        SELECT FROM store.likeness l
+        JOIN store.likeness o ON o.site_id = l.site_id AND o.group_id = l.group_id
+        WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
+    ))
+ORDER BY (CASE WHEN p.changed_at IS NULL THEN p.first_seen_at ELSE p.changed_at END) DESC, p.id DESC
+LIMIT sqlc.arg(most)::integer;
+
 -- name: PagesOfSite :many
 -- Ids of a site's pages, in the order in which their URLs were found, after one.
 SELECT p.id AS page_id
@@ -28,6 +62,40 @@ WHERE p.site_id = sqlc.arg(site_id) AND p.url_id > sqlc.arg(after)::bigint
         WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
     ))
 ORDER BY p.url_id
+LIMIT sqlc.arg(most)::integer;
+
+-- name: PagesOfSiteNewest :many
+-- As PagesOfSite, the last one first, before one.
+SELECT p.id AS page_id
+FROM store.page p
+WHERE p.site_id = sqlc.arg(site_id) AND p.url_id < sqlc.arg(before)::bigint
+    AND (sqlc.narg(seen_since)::timestamptz IS NULL OR p.last_seen_at >= sqlc.narg(seen_since))
+    AND (sqlc.narg(seen_until)::timestamptz IS NULL OR p.first_seen_at <= sqlc.narg(seen_until))
+    AND (sqlc.narg(gone)::boolean IS NULL OR (p.gone_at IS NOT NULL) = sqlc.narg(gone))
+    AND (sqlc.narg(duplicate)::boolean IS NULL OR sqlc.narg(duplicate) = EXISTS (
+        SELECT FROM store.likeness l
+        JOIN store.likeness o ON o.site_id = l.site_id AND o.group_id = l.group_id
+        WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
+    ))
+ORDER BY p.url_id DESC
+LIMIT sqlc.arg(most)::integer;
+
+-- name: PagesOfSiteChanged :many
+-- As PagesOfSite, what changed last first, before a place in that order.
+SELECT p.id AS page_id
+FROM store.page p
+WHERE p.site_id = sqlc.arg(site_id)
+    AND ((CASE WHEN p.changed_at IS NULL THEN p.first_seen_at ELSE p.changed_at END), p.id)
+        < (sqlc.arg(before_at)::timestamptz, sqlc.arg(before)::uuid)
+    AND (sqlc.narg(seen_since)::timestamptz IS NULL OR p.last_seen_at >= sqlc.narg(seen_since))
+    AND (sqlc.narg(seen_until)::timestamptz IS NULL OR p.first_seen_at <= sqlc.narg(seen_until))
+    AND (sqlc.narg(gone)::boolean IS NULL OR (p.gone_at IS NOT NULL) = sqlc.narg(gone))
+    AND (sqlc.narg(duplicate)::boolean IS NULL OR sqlc.narg(duplicate) = EXISTS (
+        SELECT FROM store.likeness l
+        JOIN store.likeness o ON o.site_id = l.site_id AND o.group_id = l.group_id
+        WHERE l.page_id = p.id AND (o.by_hand, o.page_id) < (l.by_hand, l.page_id)
+    ))
+ORDER BY (CASE WHEN p.changed_at IS NULL THEN p.first_seen_at ELSE p.changed_at END) DESC, p.id DESC
 LIMIT sqlc.arg(most)::integer;
 
 -- name: PagesOfUrl :many

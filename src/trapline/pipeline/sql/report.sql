@@ -37,15 +37,52 @@ JOIN archive.redirect r ON r.visit_id = v.id AND r.started_at = v.started_at
 WHERE v.job_id = sqlc.arg(job_id);
 
 -- name: PagesOf :many
--- The pages of a crawl in the order in which they were finished, after a task.
+-- The pages of a crawl in the order of its tasks, after one: so many, or fewer if they are large.
 SELECT
-    t.id AS task_id,
-    (d.result ->> 'url')::text AS "url!",
-    (d.result ->> 'change')::text AS "change?",
+    chosen.task_id, chosen."url!", chosen."change?",
     v.status, v.title, v.language, v.page_type, v.fetched_at, v.markdown, v.text, v.metadata, v.links
-FROM queue.task t
-JOIN queue.done d ON d.task_id = t.id
-JOIN store.version v ON v.id = (d.result ->> 'version_id')::bigint
-WHERE t.job_id = sqlc.arg(job_id) AND d.status = 0 AND t.id > sqlc.arg(after)::bigint
-ORDER BY t.id
-LIMIT sqlc.arg(most)::integer;
+FROM (
+    SELECT few.*, sum(few.bytes) OVER (ORDER BY few.task_id) - few.bytes AS before
+    FROM (
+        SELECT
+            t.id AS task_id, v.id AS version_id,
+            (d.result ->> 'url')::text AS "url!", (d.result ->> 'change')::text AS "change?",
+            -- As it is stored: nothing is unpacked for this.
+            pg_column_size(v.markdown) + pg_column_size(v.text) + pg_column_size(v.links) AS bytes
+        FROM queue.task t
+        JOIN queue.done d ON d.task_id = t.id
+        JOIN store.version v ON v.id = (d.result ->> 'version_id')::bigint
+        WHERE t.job_id = sqlc.arg(job_id) AND d.status = 0 AND t.id > sqlc.arg(after)::bigint
+        ORDER BY t.id
+        LIMIT sqlc.arg(most)::integer
+    ) few
+) chosen
+JOIN store.version v ON v.id = chosen.version_id
+WHERE chosen.before < sqlc.arg(bytes)::bigint
+ORDER BY chosen.task_id;
+
+-- name: PagesOfSite :many
+-- The pages that a site has, with their latest versions, in the order in which their URLs were
+-- found, after one: so many, or fewer if they are large.
+SELECT
+    chosen.page_id, chosen.url_id, u.url::text AS "url!", chosen.first_seen_at, chosen.last_seen_at,
+    chosen.changed_at, v.number, v.status, v.title, v.language, v.page_type, v.fetched_at,
+    v.markdown, v.text, v.metadata, v.links
+FROM (
+    SELECT few.*, sum(few.bytes) OVER (ORDER BY few.url_id) - few.bytes AS before
+    FROM (
+        SELECT
+            p.id AS page_id, p.url_id, p.first_seen_at, p.last_seen_at, p.changed_at, p.version_id,
+            pg_column_size(v.markdown) + pg_column_size(v.text) + pg_column_size(v.links) AS bytes
+        FROM store.page p
+        JOIN store.version v ON v.id = p.version_id
+        WHERE p.site_id = sqlc.arg(site_id) AND p.url_id > sqlc.arg(after)::bigint
+            AND p.gone_at IS NULL
+        ORDER BY p.url_id
+        LIMIT sqlc.arg(most)::integer
+    ) few
+) chosen
+JOIN store.version v ON v.id = chosen.version_id
+JOIN frontier.url_text u ON u.id = chosen.url_id
+WHERE chosen.before < sqlc.arg(bytes)::bigint
+ORDER BY chosen.url_id;

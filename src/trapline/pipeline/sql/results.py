@@ -13,6 +13,7 @@ class CountPagesRow(Struct, frozen=True, gc=False):
     completed: int
     remaining: int
     failed: int
+    skipped: int
 
 
 class PagesDoneRow(Struct, frozen=True, gc=False):
@@ -36,17 +37,27 @@ class PageFailuresRow(Struct, frozen=True, gc=False):
     failed_at: datetime
 
 
+class LinksMappedRow(Struct, frozen=True, gc=False):
+    number: int
+    position: int
+    url: str
+    title: str | None
+    description: str | None
+
+
 _COUNT_PAGES: Final = """
 -- name: CountPages
 SELECT
     j.completed - u.completed AS "completed!",
     j.remaining - u.remaining AS "remaining!",
-    j.failed - u.failed AS "failed!"
+    j.failed - u.failed AS "failed!",
+    j.skipped - u.skipped AS "skipped!"
 FROM queue.job j
 CROSS JOIN LATERAL (
     SELECT
         count(*) FILTER (WHERE d.status = 0) AS completed,
         count(*) FILTER (WHERE d.status = 1) AS failed,
+        count(*) FILTER (WHERE d.status = 2) AS skipped,
         count(*) FILTER (WHERE d.status IS NULL AND j.status NOT IN ('completed', 'failed', 'cancelled'))
             AS remaining
     FROM queue.task t LEFT JOIN queue.done d ON d.task_id = t.id
@@ -122,3 +133,26 @@ ORDER BY e.number LIMIT $3::integer
 async def pages_skipped(conn: Connection, *, job_id: JobId, code: int, most: int) -> list[str]:
     """The URLs of a job that were not visited for one reason."""
     return [row[0] for row in await conn.fetch(_PAGES_SKIPPED, job_id, code, most)]
+
+
+_LINKS_MAPPED: Final = """
+-- name: LinksMapped
+SELECT e.number, link.position::integer AS "position!", (link.value ->> 'url')::text AS "url!",
+    (link.value ->> 'title')::text AS "title?", (link.value ->> 'description')::text AS "description?"
+FROM queue.event e
+CROSS JOIN LATERAL jsonb_array_elements(e.data -> 'links') WITH ORDINALITY AS link (value, position)
+WHERE e.job_id = $1 AND e.type = 'links' AND e.number >= $2::bigint
+    AND (e.number, link.position) > ($2::bigint, $3::bigint)
+ORDER BY e.number, link.position
+LIMIT $4::integer
+"""
+
+
+async def links_mapped(
+    conn: Connection, *, job_id: JobId, after_number: int, after_position: int, most: int
+) -> list[LinksMappedRow]:
+    """The URLs that a map found, in order, after a place: an event's number and a position in it."""
+    return [
+        LinksMappedRow(*row)
+        for row in await conn.fetch(_LINKS_MAPPED, job_id, after_number, after_position, most)
+    ]

@@ -3,12 +3,14 @@
 SELECT
     j.completed - u.completed AS "completed!",
     j.remaining - u.remaining AS "remaining!",
-    j.failed - u.failed AS "failed!"
+    j.failed - u.failed AS "failed!",
+    j.skipped - u.skipped AS "skipped!"
 FROM queue.job j
 CROSS JOIN LATERAL (
     SELECT
         count(*) FILTER (WHERE d.status = 0) AS completed,
         count(*) FILTER (WHERE d.status = 1) AS failed,
+        count(*) FILTER (WHERE d.status = 2) AS skipped,
         count(*) FILTER (WHERE d.status IS NULL AND j.status NOT IN ('completed', 'failed', 'cancelled'))
             AS remaining
     FROM queue.task t LEFT JOIN queue.done d ON d.task_id = t.id
@@ -54,3 +56,14 @@ FROM queue.event e JOIN queue.task t ON t.id = e.task_id
 WHERE e.job_id = sqlc.arg(job_id) AND e.type = 'page'
     AND (e.data ->> 'exit_code')::integer = sqlc.arg(code)::integer
 ORDER BY e.number LIMIT sqlc.arg(most)::integer;
+
+-- name: LinksMapped :many
+-- The URLs that a map found, in order, after a place: an event's number and a position in it.
+SELECT e.number, link.position::integer AS "position!", (link.value ->> 'url')::text AS "url!",
+    (link.value ->> 'title')::text AS "title?", (link.value ->> 'description')::text AS "description?"
+FROM queue.event e
+CROSS JOIN LATERAL jsonb_array_elements(e.data -> 'links') WITH ORDINALITY AS link (value, position)
+WHERE e.job_id = sqlc.arg(job_id) AND e.type = 'links' AND e.number >= sqlc.arg(after_number)::bigint
+    AND (e.number, link.position) > (sqlc.arg(after_number)::bigint, sqlc.arg(after_position)::bigint)
+ORDER BY e.number, link.position
+LIMIT sqlc.arg(most)::integer;

@@ -159,7 +159,7 @@ async def seen_since(
 _SITE_NAMED: Final = """
 -- name: SiteNamed
 SELECT id FROM store.site
-WHERE id::text = $1 OR lower(name) = lower($1) OR base_url = $1
+WHERE id::text = $1 OR name_key = lower($1) OR base_url = $1
 ORDER BY implicit
 LIMIT 1
 """

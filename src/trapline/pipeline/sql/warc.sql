@@ -63,6 +63,6 @@ WHERE p.last_seen_at > imported.at;
 -- name: SiteNamed :one
 -- The site that a person means by an id, a name or an address.
 SELECT id FROM store.site
-WHERE id::text = sqlc.arg(named) OR lower(name) = lower(sqlc.arg(named)) OR base_url = sqlc.arg(named)
+WHERE id::text = sqlc.arg(named) OR name_key = lower(sqlc.arg(named)) OR base_url = sqlc.arg(named)
 ORDER BY implicit
 LIMIT 1;

@@ -14,6 +14,7 @@ class ScheduleRow(Struct, frozen=True, gc=False):
     id: ScheduleId
     organisation_id: OrganisationId
     name: str
+    name_key: str
     kind: str
     cron: str | None
     every: timedelta | None
@@ -188,7 +189,7 @@ async def lock_schedule(conn: Connection, *, schedule_id: ScheduleId) -> Schedul
 _SCHEDULE_NAMED: Final = """
 -- name: ScheduleNamed
 SELECT * FROM queue.schedule
-WHERE organisation_id = $1 AND lower(name) = lower($2)
+WHERE organisation_id = $1 AND name_key = lower($2)
 """
 
 
@@ -206,8 +207,7 @@ SELECT * FROM queue.schedule
 WHERE organisation_id = $1
     AND ($2::uuid IS NULL OR site_id = $2)
     AND ($3::uuid IS NULL OR application_id = $3)
-    AND ($4::timestamptz IS NULL
-        OR (created_at, id) < ($4, $5::uuid))
+    AND (created_at, id) < ($4::timestamptz, $5::uuid)
 ORDER BY created_at DESC, id DESC
 LIMIT $6::integer
 """
@@ -219,15 +219,108 @@ async def list_schedules(
     organisation_id: OrganisationId,
     site: UUID | None,
     application: UUID | None,
-    before_at: datetime | None,
-    before_id: UUID | None,
+    before_at: datetime,
+    before_id: UUID,
     most: int,
 ) -> list[ScheduleRow]:
-    """An organisation's schedules, newest first, after a position."""
+    """An organisation's schedules, newest first, before a place in that order."""
     return [
         ScheduleRow(*row)
         for row in await conn.fetch(
             _LIST_SCHEDULES, organisation_id, site, application, before_at, before_id, most
+        )
+    ]
+
+
+_LIST_SCHEDULES_OLDEST: Final = """
+-- name: ListSchedulesOldest
+SELECT * FROM queue.schedule
+WHERE organisation_id = $1
+    AND ($2::uuid IS NULL OR site_id = $2)
+    AND ($3::uuid IS NULL OR application_id = $3)
+    AND (created_at, id) > ($4::timestamptz, $5::uuid)
+ORDER BY created_at, id
+LIMIT $6::integer
+"""
+
+
+async def list_schedules_oldest(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    site: UUID | None,
+    application: UUID | None,
+    after_at: datetime,
+    after_id: UUID,
+    most: int,
+) -> list[ScheduleRow]:
+    """As ListSchedules, oldest first, after a place in that order."""
+    return [
+        ScheduleRow(*row)
+        for row in await conn.fetch(
+            _LIST_SCHEDULES_OLDEST, organisation_id, site, application, after_at, after_id, most
+        )
+    ]
+
+
+_LIST_SCHEDULES_NAMED: Final = """
+-- name: ListSchedulesNamed
+SELECT * FROM queue.schedule
+WHERE organisation_id = $1
+    AND ($2::uuid IS NULL OR site_id = $2)
+    AND ($3::uuid IS NULL OR application_id = $3)
+    AND name_key > lower($4::text)
+ORDER BY name_key
+LIMIT $5::integer
+"""
+
+
+async def list_schedules_named(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    site: UUID | None,
+    application: UUID | None,
+    after_name: str,
+    most: int,
+) -> list[ScheduleRow]:
+    """As ListSchedules, by name, after one; of names that differ in case there is only one."""
+    return [
+        ScheduleRow(*row)
+        for row in await conn.fetch(
+            _LIST_SCHEDULES_NAMED, organisation_id, site, application, after_name, most
+        )
+    ]
+
+
+_LIST_SCHEDULES_NEXT: Final = """
+-- name: ListSchedulesNext
+SELECT * FROM queue.schedule
+WHERE organisation_id = $1
+    AND ($2::uuid IS NULL OR site_id = $2)
+    AND ($3::uuid IS NULL OR application_id = $3)
+    AND ((CASE WHEN next_at IS NULL THEN '9000-01-01 00:00:00+00'::timestamptz ELSE next_at END), id)
+        > ($4::timestamptz, $5::uuid)
+ORDER BY (CASE WHEN next_at IS NULL THEN '9000-01-01 00:00:00+00'::timestamptz ELSE next_at END), id
+LIMIT $6::integer
+"""
+
+
+async def list_schedules_next(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    site: UUID | None,
+    application: UUID | None,
+    after_at: datetime,
+    after_id: UUID,
+    most: int,
+) -> list[ScheduleRow]:
+    """As ListSchedules, what ticks next first and what does not tick any more last, after a place."""
+    return [
+        ScheduleRow(*row)
+        for row in await conn.fetch(
+            _LIST_SCHEDULES_NEXT, organisation_id, site, application, after_at, after_id, most
         )
     ]
 

@@ -33,17 +33,47 @@ SELECT * FROM queue.schedule WHERE id = sqlc.arg(schedule_id) FOR UPDATE;
 -- name: ScheduleNamed :one
 -- A schedule by its name.
 SELECT * FROM queue.schedule
-WHERE organisation_id = sqlc.arg(organisation_id) AND lower(name) = lower(sqlc.arg(name));
+WHERE organisation_id = sqlc.arg(organisation_id) AND name_key = lower(sqlc.arg(name));
 
 -- name: ListSchedules :many
--- An organisation's schedules, newest first, after a position.
+-- An organisation's schedules, newest first, before a place in that order.
 SELECT * FROM queue.schedule
 WHERE organisation_id = sqlc.arg(organisation_id)
     AND (sqlc.narg(site)::uuid IS NULL OR site_id = sqlc.narg(site))
     AND (sqlc.narg(application)::uuid IS NULL OR application_id = sqlc.narg(application))
-    AND (sqlc.narg(before_at)::timestamptz IS NULL
-        OR (created_at, id) < (sqlc.narg(before_at), sqlc.narg(before_id)::uuid))
+    AND (created_at, id) < (sqlc.arg(before_at)::timestamptz, sqlc.arg(before_id)::uuid)
 ORDER BY created_at DESC, id DESC
+LIMIT sqlc.arg(most)::integer;
+
+-- name: ListSchedulesOldest :many
+-- As ListSchedules, oldest first, after a place in that order.
+SELECT * FROM queue.schedule
+WHERE organisation_id = sqlc.arg(organisation_id)
+    AND (sqlc.narg(site)::uuid IS NULL OR site_id = sqlc.narg(site))
+    AND (sqlc.narg(application)::uuid IS NULL OR application_id = sqlc.narg(application))
+    AND (created_at, id) > (sqlc.arg(after_at)::timestamptz, sqlc.arg(after_id)::uuid)
+ORDER BY created_at, id
+LIMIT sqlc.arg(most)::integer;
+
+-- name: ListSchedulesNamed :many
+-- As ListSchedules, by name, after one; of names that differ in case there is only one.
+SELECT * FROM queue.schedule
+WHERE organisation_id = sqlc.arg(organisation_id)
+    AND (sqlc.narg(site)::uuid IS NULL OR site_id = sqlc.narg(site))
+    AND (sqlc.narg(application)::uuid IS NULL OR application_id = sqlc.narg(application))
+    AND name_key > lower(sqlc.arg(after_name)::text)
+ORDER BY name_key
+LIMIT sqlc.arg(most)::integer;
+
+-- name: ListSchedulesNext :many
+-- As ListSchedules, what ticks next first and what does not tick any more last, after a place.
+SELECT * FROM queue.schedule
+WHERE organisation_id = sqlc.arg(organisation_id)
+    AND (sqlc.narg(site)::uuid IS NULL OR site_id = sqlc.narg(site))
+    AND (sqlc.narg(application)::uuid IS NULL OR application_id = sqlc.narg(application))
+    AND ((CASE WHEN next_at IS NULL THEN '9000-01-01 00:00:00+00'::timestamptz ELSE next_at END), id)
+        > (sqlc.arg(after_at)::timestamptz, sqlc.arg(after_id)::uuid)
+ORDER BY (CASE WHEN next_at IS NULL THEN '9000-01-01 00:00:00+00'::timestamptz ELSE next_at END), id
 LIMIT sqlc.arg(most)::integer;
 
 -- name: LabelledSchedules :many

@@ -14,6 +14,7 @@ class SiteRow(Struct, frozen=True, gc=False):
     id: SiteId
     organisation_id: OrganisationId
     name: str
+    name_key: str
     base_url: str
     implicit: bool
     status: str
@@ -108,7 +109,7 @@ async def get_site(conn: Connection, *, site_id: SiteId) -> SiteRow | None:
 _SITE_BY_NAME: Final = """
 -- name: SiteByName
 SELECT * FROM store.site
-WHERE organisation_id = $1 AND lower(name) = lower($2::text)
+WHERE organisation_id = $1 AND name_key = lower($2::text)
     AND deleted_at IS NULL
 """
 
@@ -232,8 +233,8 @@ SELECT * FROM store.site
 WHERE organisation_id = $1 AND deleted_at IS NULL
     AND ($2::text IS NULL OR status = $2)
     AND ($3::boolean IS NULL OR implicit = $3)
-    AND lower(name) > lower($4::text)
-ORDER BY lower(name)
+    AND name_key > lower($4::text)
+ORDER BY name_key
 LIMIT $5::integer
 """
 

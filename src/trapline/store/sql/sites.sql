@@ -27,7 +27,7 @@ SELECT * FROM store.site WHERE id = sqlc.arg(site_id) AND deleted_at IS NULL;
 -- name: SiteByName :one
 -- A site by its name.
 SELECT * FROM store.site
-WHERE organisation_id = sqlc.arg(organisation_id) AND lower(name) = lower(sqlc.arg(name)::text)
+WHERE organisation_id = sqlc.arg(organisation_id) AND name_key = lower(sqlc.arg(name)::text)
     AND deleted_at IS NULL;
 
 -- name: DeletedSite :one
@@ -70,8 +70,8 @@ SELECT * FROM store.site
 WHERE organisation_id = sqlc.arg(organisation_id) AND deleted_at IS NULL
     AND (sqlc.narg(status)::text IS NULL OR status = sqlc.narg(status))
     AND (sqlc.narg(implicit)::boolean IS NULL OR implicit = sqlc.narg(implicit))
-    AND lower(name) > lower(sqlc.arg(after_name)::text)
-ORDER BY lower(name)
+    AND name_key > lower(sqlc.arg(after_name)::text)
+ORDER BY name_key
 LIMIT sqlc.arg(most)::integer;
 
 -- name: CountSites :one

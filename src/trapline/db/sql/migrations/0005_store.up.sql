@@ -7,6 +7,9 @@ CREATE TABLE store.site (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     organisation_id uuid NOT NULL REFERENCES tenancy.organisation (id) ON DELETE CASCADE,
     name text NOT NULL CHECK (name <> '' AND length(name) <= 300),
+    -- By what it is found and sorted. A column, since row-level security lets no function of one be
+    -- looked up in an index.
+    name_key text NOT NULL GENERATED ALWAYS AS (lower(name)) STORED,
     base_url text NOT NULL,
     -- Made by a scrape or crawl that named none: one per organisation and host.
     implicit boolean NOT NULL DEFAULT false,
@@ -22,7 +25,7 @@ CREATE TABLE store.site (
     purge boolean NOT NULL DEFAULT false CHECK (NOT purge OR deleted_at IS NOT NULL)
 );
 
-CREATE UNIQUE INDEX site_name_key ON store.site (organisation_id, lower(name))
+CREATE UNIQUE INDEX site_name_key ON store.site (organisation_id, name_key)
 WHERE deleted_at IS NULL;
 CREATE UNIQUE INDEX site_implicit_key ON store.site (organisation_id, base_url)
 WHERE implicit AND deleted_at IS NULL;
@@ -58,6 +61,12 @@ CREATE TABLE store.page (
 -- Ids are in the order in which pages were first seen. When a page was last seen is in no index, or
 -- every sighting would write to all of them.
 CREATE INDEX page_organisation_idx ON store.page (organisation_id, id);
+-- When its content last became what it is; a page without content, when it was first seen. Neither
+-- moves with a mere sighting.
+CREATE INDEX page_changed_idx ON store.page
+(organisation_id, (CASE WHEN changed_at IS NULL THEN first_seen_at ELSE changed_at END), id);
+CREATE INDEX page_site_changed_idx ON store.page
+(site_id, (CASE WHEN changed_at IS NULL THEN first_seen_at ELSE changed_at END), id);
 CREATE INDEX page_url_idx ON store.page (url_id);
 
 CREATE TABLE store.version (

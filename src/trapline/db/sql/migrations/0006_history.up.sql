@@ -120,6 +120,56 @@ CREATE TABLE store.likeness (
 CREATE INDEX likeness_group_idx ON store.likeness (site_id, group_id, by_hand, page_id)
 WHERE group_id IS NOT NULL;
 
+-- How many pages a group has, so that a list of groups reads those with several and nothing else.
+CREATE TABLE store.duplicate_group (
+    group_id bigint PRIMARY KEY REFERENCES store.content_hash (id) ON DELETE CASCADE,
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    pages integer NOT NULL
+) WITH (fillfactor = 80);
+
+CREATE INDEX duplicate_group_site_idx ON store.duplicate_group (site_id, group_id)
+WHERE pages > 1;
+CREATE INDEX duplicate_group_pages_idx ON store.duplicate_group (site_id, pages, group_id)
+WHERE pages > 1;
+
+CREATE FUNCTION store.move_pages(come bigint[], gone bigint[]) RETURNS void
+LANGUAGE sql AS $$
+    INSERT INTO store.duplicate_group AS g (group_id, organisation_id, site_id, pages)
+    SELECT c.id, c.organisation_id, c.site_id, sum(moved.by)
+    FROM (
+        SELECT unnest(come) AS group_id, 1 AS by UNION ALL SELECT unnest(gone), -1
+    ) moved
+    JOIN store.content_hash c ON c.id = moved.group_id
+    GROUP BY c.id HAVING sum(moved.by) <> 0
+    -- In one order, so that two who move pages do not wait for each other.
+    ORDER BY c.id
+    ON CONFLICT (group_id) DO UPDATE SET pages = g.pages + excluded.pages
+$$;
+
+CREATE FUNCTION store.count_pages() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM store.move_pages(ARRAY(SELECT group_id FROM come), '{}');
+    ELSIF TG_OP = 'DELETE' THEN
+        PERFORM store.move_pages('{}', ARRAY(SELECT group_id FROM gone));
+    ELSE
+        PERFORM store.move_pages(
+            ARRAY(SELECT group_id FROM come), ARRAY(SELECT group_id FROM gone));
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER count_new_pages AFTER INSERT ON store.likeness
+REFERENCING NEW TABLE AS come FOR EACH STATEMENT EXECUTE FUNCTION store.count_pages();
+CREATE TRIGGER count_moved_pages AFTER UPDATE ON store.likeness
+REFERENCING OLD TABLE AS gone NEW TABLE AS come
+FOR EACH STATEMENT EXECUTE FUNCTION store.count_pages();
+CREATE TRIGGER count_gone_pages AFTER DELETE ON store.likeness
+REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION store.count_pages();
+
 -- The last scrape of a URL for each tag, which the next one is compared with.
 CREATE TABLE store.snapshot (
     organisation_id uuid NOT NULL,
@@ -146,5 +196,6 @@ CREATE TABLE store.sweep (
 SELECT tenancy.isolate(t)
 FROM unnest(ARRAY[
     'store.site_config', 'store.change', 'store.sighting', 'store.content_hash',
-    'store.fingerprint', 'store.likeness', 'store.snapshot', 'store.sweep'
+    'store.fingerprint', 'store.likeness', 'store.duplicate_group', 'store.snapshot',
+    'store.sweep'
 ]::regclass[]) AS t;

@@ -78,6 +78,7 @@ CREATE TABLE knowledge.chunk (
 );
 
 CREATE INDEX chunk_source_idx ON knowledge.chunk (source_id);
+CREATE INDEX chunk_hash_idx ON knowledge.chunk USING hash (hash);
 
 -- The keyword index. A segment never changes: new passages are a new one, and small ones are
 -- merged into larger ones, which is also when passages that are gone leave it.

@@ -1,0 +1,1 @@
+DROP TABLE knowledge.vector, knowledge.generation, knowledge.model;

@@ -1,0 +1,50 @@
+# The compiled reader of pages, built from `native/` by hatch_build.py.
+
+from typing import Any
+
+import turbohtml
+
+from trapline.extract.outline import Flags, Floats, Ints
+
+def configure(design: dict[str, Any], /) -> None: ...
+def lexicon(scores: dict[str, float], /) -> object: ...
+def outline(
+    tree: turbohtml.Document, most: int, /
+) -> tuple[list[Any], bytes, bytes, bytes, bytes, list[int], int]: ...
+def rows(nodes: list[Any], wanted: list[Any], /) -> list[int]: ...
+def written(nodes: list[Any], code: Ints, start: int, end: int, /) -> str: ...
+def blocks(
+    nodes: list[Any], code: Ints, parent: Ints, last: Ints, /
+) -> tuple[list[str], bytes, bytes, bytes, bytes, bytes, bytes]: ...
+def reading(
+    nodes: list[Any],
+    code: Ints,
+    parent: Ints,
+    last: Ints,
+    texts: list[str],
+    words: Ints,
+    owner: Ints,
+    first: Ints,
+    piece_row: Ints,
+    piece_block: Ints,
+    piece_size: Ints,
+    echo: frozenset[str],
+    lexicons: tuple[object, ...],
+    width: int,
+    /,
+) -> tuple[bytearray, bytearray, bytearray]: ...
+def contexts(shared: Floats, weights: Floats, keys: Ints, width: int, /) -> bytearray: ...
+def standardise(matrix: Floats, mean: Floats, scale: Floats, bound: float, /) -> None: ...
+def choose(texts: list[str], scores: Floats, words: Ints, floor: float, /) -> bytearray: ...
+def prune(
+    nodes: list[Any],
+    code: Ints,
+    parent: Ints,
+    last: Ints,
+    words: Ints,
+    first: Ints,
+    piece_row: Ints,
+    piece_block: Ints,
+    chosen: Flags,
+    /,
+) -> None: ...

@@ -1,0 +1,105 @@
+/* The compiled reader of pages: where Python meets it. */
+#include "native.h"
+#include <string.h>
+
+Design design;
+PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
+PyObject *name_class, *name_id, *name_decompose;
+
+static int take_table(PyObject *value, uint8_t table[MAX_CODES]) {
+    if (value == NULL || !PyBytes_Check(value) || PyBytes_GET_SIZE(value) > MAX_CODES) {
+        PyErr_SetString(PyExc_ValueError, "a table has a byte for each tag");
+        return -1;
+    }
+    memset(table, 0, MAX_CODES);
+    memcpy(table, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value));
+    return 0;
+}
+
+static int take_codes(PyObject *value, Codes *codes, Py_ssize_t most) {
+    if (value == NULL || !PyBytes_Check(value) || PyBytes_GET_SIZE(value) > most) {
+        PyErr_SetString(PyExc_ValueError, "a list of tags is short");
+        return -1;
+    }
+    codes->size = (int)PyBytes_GET_SIZE(value);
+    memcpy(codes->code, PyBytes_AS_STRING(value), codes->size);
+    return 0;
+}
+
+static PyObject *configure(PyObject *module, PyObject *given) {
+    (void)module;
+    PyObject *element = PyDict_GetItemString(given, "element");
+    PyObject *text = PyDict_GetItemString(given, "text");
+    PyObject *codes = PyDict_GetItemString(given, "codes");
+    PyObject *shared = PyDict_GetItemString(given, "shared");
+    PyObject *character = PyDict_GetItemString(given, "character");
+    PyObject *single = PyDict_GetItemString(given, "single");
+    if (element == NULL || text == NULL || codes == NULL || shared == NULL || character == NULL ||
+        single == NULL || !PyTuple_Check(shared) || !PyBytes_Check(character) ||
+        !PyArg_ParseTuple(single, "bbbbbiii", &design.a, &design.br, &design.img, &design.p,
+                          &design.h1, &design.tags, &design.short_text, &design.prose)) {
+        PyErr_SetString(PyExc_ValueError, "something is not said");
+        return NULL;
+    }
+    struct {
+        const char *name;
+        uint8_t *table;
+    } tables[] = {{"block", design.block},       {"hidden", design.hidden},
+                  {"named", design.named},       {"heading", design.heading},
+                  {"control", design.control},   {"landmark", design.landmark},
+                  {"listed", design.listed},     {"media", design.media},
+                  {"kept_empty", design.kept_empty}, {"frame", design.frame}};
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        if (take_table(PyDict_GetItemString(given, tables[i].name), tables[i].table) < 0) {
+            return NULL;
+        }
+    }
+    if (take_codes(PyDict_GetItemString(given, "own"), &design.own, MAX_LISTED) < 0 ||
+        take_codes(PyDict_GetItemString(given, "within"), &design.within, MAX_WITHIN) < 0 ||
+        take_codes(PyDict_GetItemString(given, "inline"), &design.inlined, MAX_INLINED) < 0 ||
+        take_codes(PyDict_GetItemString(given, "counted"), &design.counted, MAX_LISTED) < 0) {
+        return NULL;
+    }
+    design.element = (PyTypeObject *)Py_NewRef(element);
+    design.text = (PyTypeObject *)Py_NewRef(text);
+    design.codes = Py_NewRef(codes);
+    design.shared = Py_NewRef(shared);
+    design.character = (uint8_t *)PyBytes_AS_STRING(Py_NewRef(character));
+    design.characters = PyBytes_GET_SIZE(character);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"configure", configure, METH_O, "Say what the words of the design are; once."},
+    {"lexicon", lexicon_new, METH_O, "Make a table of words and their scores."},
+    {"outline", native_outline, METH_VARARGS, "Read a tree into arrays."},
+    {"rows", native_rows, METH_VARARGS, "Find the rows of some nodes."},
+    {"written", native_written, METH_VARARGS, "Give the text between two rows as it is."},
+    {"blocks", native_blocks, METH_VARARGS, "Cut a page's text into blocks."},
+    {"reading", native_reading, METH_VARARGS, "Make the matrix of a page."},
+    {"standardise", native_standardise, METH_VARARGS, "Shift, scale and bound a matrix in place."},
+    {"choose", native_choose, METH_VARARGS, "Choose blocks by their scores."},
+    {"prune", native_prune, METH_VARARGS, "Remove from a tree all but the chosen blocks."},
+    {"contexts", native_contexts, METH_VARARGS, "Average over the groups of each block."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_native", "Reads pages into arrays.", -1, methods, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__native(void) {
+    struct {
+        PyObject **place;
+        const char *name;
+    } names[] = {{&name_tag, "tag"},     {&name_parent, "parent"}, {&name_descendants, "descendants"},
+                 {&name_data, "data"},   {&name_attr, "attr"},     {&name_lower, "lower"},
+                 {&name_class, "class"}, {&name_id, "id"},       {&name_decompose, "decompose"}};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        *names[i].place = PyUnicode_InternFromString(names[i].name);
+        if (*names[i].place == NULL) {
+            return NULL;
+        }
+    }
+    return PyModule_Create(&definition);
+}

@@ -1,0 +1,116 @@
+/* What the parts of the compiled reader share.
+ *
+ * Every function here has a twin in Python (outline.py, blocks.py, features.py, vocabulary.py,
+ * scorer.py), which says what it means; tests hold the two together. Arrays come and go as buffers
+ * of 64-bit integers or 32-bit floats, so that nothing of numpy is needed to build this.
+ */
+#ifndef TRAPLINE_NATIVE_H
+#define TRAPLINE_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+
+enum { OTHER_NODE = 0, TEXT_NODE = 1, OTHER_TAG = 2 };
+enum { MAX_CODES = 256, MAX_LISTED = 32, MAX_WITHIN = 16, MAX_INLINED = 8 };
+
+/* A list of tag codes, in the order of the columns made of them. */
+typedef struct {
+    int size;
+    uint8_t code[MAX_LISTED];
+} Codes;
+
+/* The words of the design that Python has and C needs: set once, when the module is loaded. */
+typedef struct {
+    PyObject *codes;
+    PyTypeObject *element, *text;
+    int tags;
+    uint8_t block[MAX_CODES], hidden[MAX_CODES], named[MAX_CODES], heading[MAX_CODES];
+    uint8_t control[MAX_CODES], landmark[MAX_CODES], listed[MAX_CODES];
+    uint8_t media[MAX_CODES], kept_empty[MAX_CODES], frame[MAX_CODES];
+    Codes own, within, inlined, counted;
+    uint8_t a, br, img, p, h1;
+    PyObject *shared;
+    uint8_t *character;
+    Py_ssize_t characters;
+    int short_text, prose;
+} Design;
+
+extern Design design;
+extern PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
+extern PyObject *name_class, *name_id, *name_decompose;
+
+/* A table from keys to small numbers, in the order in which keys were first seen. */
+typedef struct {
+    int64_t *keys;
+    int32_t *places;
+    size_t mask;
+    int32_t count;
+} Numbers;
+
+int numbers_open(Numbers *numbers, Py_ssize_t expected);
+void numbers_close(Numbers *numbers);
+int32_t number_of(Numbers *numbers, int64_t key);
+int is_numbered(const Numbers *numbers, int64_t key);
+
+/* Words and their scores. */
+typedef struct {
+    Py_ssize_t start, size;
+    double score;
+    int64_t stamp;
+} Entry;
+
+/* `marks` has a word's hash where it stands, and 0 where none does: most words that are looked for
+ * are not there, and to learn that from a small table is quick. */
+typedef struct {
+    uint32_t *marks;
+    Entry *entries;
+    size_t mask;
+    Py_UCS4 *letters;
+    Py_ssize_t used, room;
+} Lexicon;
+
+typedef struct {
+    float mean, low, high;
+} Summary;
+
+/* Room for letters, which grows. */
+typedef struct {
+    Py_UCS4 *data;
+    Py_ssize_t size, room;
+} Letters;
+
+int letters_grow(Letters *letters);
+
+static inline int letters_add(Letters *letters, Py_UCS4 letter) {
+    if (letters->size == letters->room && letters_grow(letters) < 0) {
+        return -1;
+    }
+    letters->data[letters->size++] = letter;
+    return 0;
+}
+
+PyObject *lexicon_new(PyObject *module, PyObject *scores);
+Lexicon *lexicon_of(PyObject *capsule);
+int lexicon_open(Lexicon *lexicon, Py_ssize_t words);
+void lexicon_close(Lexicon *lexicon);
+int lexicon_add(Lexicon *lexicon, PyObject *word, double score);
+Entry *lexicon_find(Lexicon *lexicon, const Py_UCS4 *word, Py_ssize_t size);
+
+/* Text in lower case, as code points in `letters`. At most `limit` characters are read. */
+int lowered(PyObject *text, Py_ssize_t limit, Letters *letters);
+int summary_of_text(Lexicon *lexicon, PyObject *text, Letters *room, Summary *summary);
+int summary_of_prose(Lexicon *lexicon, PyObject *text, Letters *room, Summary *summary);
+Summary summary_of_names(Lexicon *lexicon, PyObject *first, PyObject *second);
+
+PyObject *native_outline(PyObject *module, PyObject *args);
+PyObject *native_rows(PyObject *module, PyObject *args);
+PyObject *native_written(PyObject *module, PyObject *args);
+PyObject *native_blocks(PyObject *module, PyObject *args);
+PyObject *native_reading(PyObject *module, PyObject *args);
+PyObject *native_standardise(PyObject *module, PyObject *args);
+PyObject *native_choose(PyObject *module, PyObject *args);
+PyObject *native_prune(PyObject *module, PyObject *args);
+PyObject *native_contexts(PyObject *module, PyObject *args);
+
+#endif

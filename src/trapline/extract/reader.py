@@ -1,0 +1,25 @@
+"""Reads and cuts pages with the compiled reader, or in Python where there is none."""
+
+import turbohtml
+
+from trapline.extract import compiled, pruning, selection
+from trapline.extract.blocks import Blocks
+from trapline.extract.outline import Flags, Floats, Outline
+from trapline.extract.outline import read_outline as read_outline_in_python
+
+
+def read_outline(tree: turbohtml.Document) -> Outline:
+    return compiled.read_outline(tree) if compiled.AVAILABLE else read_outline_in_python(tree)
+
+
+def choose(scores: Floats, blocks: Blocks) -> Flags:
+    if compiled.AVAILABLE:
+        return compiled.choose(scores, blocks)
+    return selection.choose(scores, blocks)
+
+
+def prune(outline: Outline, blocks: Blocks, chosen: Flags) -> None:
+    if compiled.AVAILABLE:
+        compiled.prune(outline, blocks, chosen)
+    else:
+        pruning.prune(outline, blocks, chosen)
