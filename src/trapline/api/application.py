@@ -16,6 +16,7 @@ from trapline.api.native import (
     changes,
     duplicates,
     events,
+    figures,
     health,
     jobs,
     keys,
@@ -70,6 +71,7 @@ def build(
         jobs,
         logs,
         metrics,
+        figures,
         schedules,
         watchers,
     ):
