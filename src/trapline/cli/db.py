@@ -66,7 +66,13 @@ async def psql(settings: Settings, arguments: tuple[str, ...]) -> None:
 
 
 @command.command("stats")
-@click.option("--limit", type=click.IntRange(1, 1000), default=figures.MOST, show_default=True)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=figures.MOST,
+    show_default=True,
+    help="Rows of each table, at most.",
+)
 @terminal.json_option
 @click.pass_obj
 @terminal.asynchronous
