@@ -31,7 +31,10 @@ MARK = "zq7-secret-of-others"
 EXAMPLES = 8
 # Theirs is a wire format with tests of its own, metrics are of the whole server by design, and a
 # stream of events does not end.
-FOREIGN = re.compile(r"^/(v0|v1|v2|metrics|docs|openapi|api/jobs/\{job_id\}/events)")
+FOREIGN = re.compile(
+    r"^/(v0|v1|v2|metrics|docs|openapi|api/jobs/\{job_id\}/events"
+    r"|api/knowledge-source/\{scope\}/events|upload/url)"
+)
 METHODS = ("get", "post", "put", "patch", "delete")
 
 LIMITS = hypothesis.settings(
@@ -88,6 +91,11 @@ async def _fill(
         "/api/schedules",
         {"name": MARK, "cron": "0 0 * * *", "template": {"kind": "crawl", "url": address}},
     )
+    application = await make("/api/applications", {"name": MARK})
+    form = aiohttp.FormData({"applicationId": application["id"]})
+    form.add_field("files", MARK.encode(), filename=f"{MARK}.txt")
+    async with client.post("/upload/documents", data=form, headers=headers) as answer:
+        source = (await answer.json())["knowledgeSourceIds"][0]
     async with database.system_tx() as conn:
         rows = await conn.fetchrow(_PAGE, organisation_id, site["id"], MARK)
         task = await conn.fetchval(
@@ -97,6 +105,9 @@ async def _fill(
         "organisation_id": str(organisation_id),
         "site_id": site["id"],
         "site": site["id"],
+        "application": application["id"],
+        "source_id": source,
+        "scope": application["id"],
         "reference": site["id"],
         "job_id": job["job_id"],
         "job": job["job_id"],

@@ -14,7 +14,7 @@ from trapline.extract.selectors import check_selectors
 from trapline.frontier.patterns import Patterns
 from trapline.frontier.scope import Scope, ScopeRules
 from trapline.frontier.url import Query, typed_url
-from trapline.model import ExtractOptions, Format, SiteId
+from trapline.model import ExtractOptions, Format, SiteId, SourceId
 
 DEFAULT_LIMIT = 10_000
 DEFAULT_TIMEOUT: Final = 60.0
@@ -143,8 +143,9 @@ class VisitOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     # What is no part of a page's content, and lines whose change is none.
     ignore_selectors: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
     ignore_patterns: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
-    # Make what is found searchable.
+    # Make what is found searchable: in a source of its own, or in that of the page's site.
     index: bool = False
+    source_id: SourceId | None = None
     scrape: ScrapeOptions = ScrapeOptions()
 
     @classmethod

@@ -147,6 +147,7 @@ class Steps:
         took_ms = round((time.perf_counter() - clock) * 1000)
         left = self._leave(crawl, task)
         visit = PageVisit(payload, crawl, site_id, fetched, started, took_ms, before)
+        visit.source = await self.crawls.source_of(crawl, site_id)
         error: VisitFailed | None = None
         children: list[NewTask] = []
         if fetched.exit_code is ExitCode.CONTENT:

@@ -9,7 +9,7 @@ from msgspec import structs
 from trapline.errors import OUTCOMES, ExitCode
 from trapline.model import Document, Fetched, Link, RedirectSource, RedirectTrace, SiteId
 from trapline.pipeline import wishes
-from trapline.pipeline.crawls import Crawl
+from trapline.pipeline.crawls import Crawl, SourceRef
 from trapline.pipeline.kinds import PageTask
 from trapline.pipeline.language import Answers
 from trapline.pipeline.sql.known import KnownPagesRow
@@ -44,6 +44,8 @@ class PageVisit:
     answers: Answers | None = None
     """What a language model said of it, where the job wishes that."""
     notes: list[Note] = field(default_factory=list)
+    source: SourceRef | None = None
+    """Where it is made searchable, where the job asks for that."""
     # Set once it is stored.
     visit_id: int | None = None
     recorded: Recorded | None = None

@@ -87,7 +87,7 @@ async def test_only_wanted_chunks_are_ranked(
     among = np.array(ids[2:4], np.int64)
     async with database.tenant_tx(organisation_id) as conn:
         query = KeywordQuery("apple", most=3, among=among)
-        hits = await KeywordIndex().search(conn, organisation_id, query)
+        hits = (await KeywordIndex().search(conn, organisation_id, query)).hits
     assert [hit.chunk_id for hit in hits] == ids[2:4]
 
 
@@ -103,7 +103,7 @@ async def test_nobody_finds_or_reads_anothers(
     async with database.tenant_tx(organisation_id) as conn:
         # Asked for by name, the other's rows are not there, and count in no statistic.
         query = KeywordQuery("secret")
-        assert await index.search(conn, other, query) == []
+        assert (await index.search(conn, other, query)).hits == []
         for table in ("chunk", "segment", "posting"):
             rows = await conn.fetch(f"SELECT organisation_id FROM knowledge.{table}")
             assert {row["organisation_id"] for row in rows} == {organisation_id}
@@ -160,7 +160,7 @@ async def _hits(
 ) -> list[Hit]:
     async with database.tenant_tx(organisation_id) as conn:
         query = KeywordQuery(words, most=20)
-        return await (index or KeywordIndex()).search(conn, organisation_id, query)
+        return (await (index or KeywordIndex()).search(conn, organisation_id, query)).hits
 
 
 async def _found(

@@ -37,7 +37,7 @@ async def add(
         length=segment.length,
         chunk_ids=segment.chunk_ids.tobytes(),
     )
-    await _write(conn, organisation_id, segment_id, segment.postings.items())
+    await write_postings(conn, organisation_id, segment_id, segment.postings.items())
 
 
 async def merge_crowded(database: Database) -> int:
@@ -73,7 +73,7 @@ async def _merge(
         chunk_ids=new.chunk_ids.tobytes(),
     )
     async for page in _merged_pages(conn, segment_ids, new):
-        await _write(conn, organisation_id, segment_id, page)
+        await write_postings(conn, organisation_id, segment_id, page)
     await queries.drop_segments(conn, segment_ids=segment_ids)
 
 
@@ -94,7 +94,7 @@ async def _merged_pages(
         after = terms[-1]
 
 
-async def _write(
+async def write_postings(
     conn: Connection,
     organisation_id: OrganisationId,
     segment_id: int,
