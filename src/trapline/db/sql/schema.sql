@@ -548,9 +548,9 @@ WITH (fillfactor='70');
 
 ALTER TABLE ONLY deliver.endpoint FORCE ROW LEVEL SECURITY;
 
-CREATE FUNCTION nuq.webhook_of(job uuid) RETURNS jsonb
+CREATE FUNCTION nuq.webhook_of(e deliver.endpoint) RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN COALESCE((SELECT jsonb_build_object('webhook', jsonb_build_object('url', e.url, 'events', to_jsonb(e.events), 'metadata', e.metadata)) AS jsonb_build_object FROM deliver.endpoint e WHERE (e.job_id = webhook_of.job) LIMIT 1), '{}'::jsonb);
+    RETURN jsonb_build_object('webhook', jsonb_build_object('url', (e).url, 'events', to_jsonb((e).events), 'metadata', (e).metadata));
 
 CREATE FUNCTION queue.added(p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_skipped bigint, p_limit bigint, p_reserved bigint, p_overflow bigint, OUT total bigint, OUT counted bigint, OUT beyond bigint, OUT linked bigint, OUT from_sitemap bigint, OUT released bigint, OUT admitted bigint, OUT over boolean[]) RETURNS record
     LANGUAGE plpgsql
@@ -3075,7 +3075,10 @@ CREATE VIEW nuq.queue_scrape WITH (security_invoker='true') AS
     NULL::uuid AS lock,
     NULL::timestamp with time zone AS locked_at,
     (d.stalls)::integer AS stalls,
-    (nuq.data_of(t.*, j.*) || nuq.webhook_of(t.job_id)) AS data,
+    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
+           FROM deliver.endpoint e
+          WHERE (e.job_id = t.job_id)
+         LIMIT 1), '{}'::jsonb)) AS data,
     nuq.document_of(t.*, d.*, v.*) AS returnvalue,
     NULL::text AS failedreason,
     t.organisation_id AS owner_id,
@@ -3115,7 +3118,10 @@ UNION ALL
     NULL::uuid AS lock,
     NULL::timestamp with time zone AS locked_at,
     d.stalls,
-    (nuq.data_of(t.*, j.*) || nuq.webhook_of(t.job_id)) AS data,
+    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
+           FROM deliver.endpoint e
+          WHERE (e.job_id = t.job_id)
+         LIMIT 1), '{}'::jsonb)) AS data,
     NULL::jsonb AS returnvalue,
     COALESCE(d.error,
         CASE d.status
@@ -3161,7 +3167,10 @@ UNION ALL
     queue.uuid_of(l.id) AS lock,
     l.claimed_at AS locked_at,
     x.stalls,
-    (nuq.data_of(t.*, j.*) || nuq.webhook_of(t.job_id)) AS data,
+    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
+           FROM deliver.endpoint e
+          WHERE (e.job_id = t.job_id)
+         LIMIT 1), '{}'::jsonb)) AS data,
     NULL::jsonb AS returnvalue,
     NULL::text AS failedreason,
     t.organisation_id AS owner_id,
@@ -3201,7 +3210,10 @@ UNION ALL
     NULL::uuid AS lock,
     NULL::timestamp with time zone AS locked_at,
     w.stalls,
-    (nuq.data_of(t.*, j.*) || nuq.webhook_of(t.job_id)) AS data,
+    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
+           FROM deliver.endpoint e
+          WHERE (e.job_id = t.job_id)
+         LIMIT 1), '{}'::jsonb)) AS data,
     NULL::jsonb AS returnvalue,
     NULL::text AS failedreason,
     t.organisation_id AS owner_id,
@@ -3247,7 +3259,10 @@ UNION ALL
 
 CREATE VIEW nuq.queue_scrape_backlog WITH (security_invoker='true') AS
  SELECT queue.uuid_of(t.id) AS id,
-    ((nuq.data_of(t.*, j.*) || nuq.webhook_of(t.job_id)) || '{"concurrencyLimited": true}'::jsonb) AS data,
+    ((nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
+           FROM deliver.endpoint e
+          WHERE (e.job_id = t.job_id)
+         LIMIT 1), '{}'::jsonb)) || '{"concurrencyLimited": true}'::jsonb) AS data,
     t.created_at,
     (t.priority)::integer AS priority,
     'trapline_job'::text AS listen_channel_id,

@@ -39,13 +39,10 @@ RETURN jsonb_strip_nulls(jsonb_build_object(
     END
 )) || jsonb_build_object('apiKeyId', j.metadata -> 'api_key');
 
-CREATE OR REPLACE FUNCTION nuq.webhook_of(job uuid) RETURNS jsonb
+CREATE OR REPLACE FUNCTION nuq.webhook_of(e deliver.endpoint) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN coalesce((
-    SELECT jsonb_build_object('webhook', jsonb_build_object(
-        'url', e.url, 'events', to_jsonb(e.events), 'metadata', e.metadata))
-    FROM deliver.endpoint e WHERE e.job_id = job LIMIT 1
-), '{}');
+RETURN jsonb_build_object('webhook', jsonb_build_object(
+    'url', e.url, 'events', to_jsonb(e.events), 'metadata', e.metadata));
 
 -- What was found, in the words of NuQ. Bytes are not in it: they are compressed, in store.blob.
 CREATE OR REPLACE FUNCTION nuq.document_of(t queue.task, d queue.done, v store.version)
@@ -89,7 +86,8 @@ SELECT
     NULL::uuid AS lock,
     NULL::timestamptz AS locked_at,
     d.stalls::integer AS stalls,
-    nuq.data_of(t, j) || nuq.webhook_of(t.job_id) AS data,
+    nuq.data_of(t, j) || coalesce((
+        SELECT nuq.webhook_of(e) FROM deliver.endpoint e WHERE e.job_id = t.job_id LIMIT 1), '{}') AS data,
     nuq.document_of(t, d, v) AS returnvalue,
     NULL::text AS failedreason,
     t.organisation_id AS owner_id,
@@ -134,7 +132,8 @@ SELECT
     NULL AS lock,
     NULL AS locked_at,
     d.stalls,
-    nuq.data_of(t, j) || nuq.webhook_of(t.job_id) AS data,
+    nuq.data_of(t, j) || coalesce((
+        SELECT nuq.webhook_of(e) FROM deliver.endpoint e WHERE e.job_id = t.job_id LIMIT 1), '{}') AS data,
     NULL AS returnvalue,
     coalesce(d.error, CASE d.status WHEN 2 THEN 'skipped' ELSE 'cancelled' END) AS failedreason,
     t.organisation_id AS owner_id,
@@ -176,7 +175,8 @@ SELECT
     queue.uuid_of(l.id) AS lock,
     l.claimed_at AS locked_at,
     x.stalls,
-    nuq.data_of(t, j) || nuq.webhook_of(t.job_id) AS data,
+    nuq.data_of(t, j) || coalesce((
+        SELECT nuq.webhook_of(e) FROM deliver.endpoint e WHERE e.job_id = t.job_id LIMIT 1), '{}') AS data,
     NULL AS returnvalue,
     NULL AS failedreason,
     t.organisation_id AS owner_id,
@@ -220,7 +220,8 @@ SELECT
     NULL AS lock,
     NULL AS locked_at,
     w.stalls,
-    nuq.data_of(t, j) || nuq.webhook_of(t.job_id) AS data,
+    nuq.data_of(t, j) || coalesce((
+        SELECT nuq.webhook_of(e) FROM deliver.endpoint e WHERE e.job_id = t.job_id LIMIT 1), '{}') AS data,
     NULL AS returnvalue,
     NULL AS failedreason,
     t.organisation_id AS owner_id,
@@ -268,7 +269,8 @@ WHERE t.kind = 'single_urls' AND j.kind = 'scrape'
 CREATE OR REPLACE VIEW nuq.queue_scrape_backlog WITH (security_invoker = true) AS
 SELECT
     queue.uuid_of(t.id) AS id,
-    nuq.data_of(t, j) || nuq.webhook_of(t.job_id) || '{"concurrencyLimited": true}' AS data,
+    nuq.data_of(t, j) || coalesce((
+        SELECT nuq.webhook_of(e) FROM deliver.endpoint e WHERE e.job_id = t.job_id LIMIT 1), '{}') || '{"concurrencyLimited": true}' AS data,
     t.created_at,
     t.priority::integer AS priority,
     'trapline_job'::text AS listen_channel_id,
