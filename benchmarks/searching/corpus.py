@@ -19,7 +19,7 @@ TOPICS = 300
 WORDS = 100_000
 # Passages of a text, and words of a text that its vector is made of.
 PASSAGES = 5
-TOLD_BY = 24
+TOLD_BY = 12
 # What filters ask for: media types with their shares of all texts.
 TYPES = {
     "text/html": 0.5,
@@ -40,6 +40,18 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.lengths)
+
+    def parts(self, size: int) -> "Iterator[Batch]":
+        """The same in smaller ones."""
+        ends = [0, *self.ends.tolist()]
+        for at in range(0, len(self), size):
+            last = min(at + size, len(self))
+            yield Batch(
+                self.first + at,
+                self.lengths[at:last],
+                self.words[ends[at] : ends[last]],
+                self.vectors[at:last],
+            )
 
     @property
     def ends(self) -> NDArray[np.int64]:
@@ -86,7 +98,7 @@ class Corpus:
     def numbers(self) -> dict[str, int]:
         return {word: number for number, word in enumerate(self.vocabulary)}
 
-    def batches(self, first: int, last: int, size: int = 50_000) -> Iterator[Batch]:
+    def batches(self, first: int, last: int, size: int = 450_000) -> Iterator[Batch]:
         for at in range(first, last, size):
             yield self._batch(at, min(size, last - at))
 

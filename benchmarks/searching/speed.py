@@ -38,10 +38,11 @@ class Stopwatch:
     database: Database
     organisation_id: OrganisationId
     searcher: Searcher
+    corpus: Corpus
 
     @classmethod
     def of(cls, database: Database, organisation_id: OrganisationId, corpus: Corpus) -> "Stopwatch":
-        return cls(database, organisation_id, Searcher(Only(corpus)))
+        return cls(database, organisation_id, Searcher(Only(corpus)), corpus)
 
     async def ask(self, question: Question, wanted: Filter, mode: Mode = "hybrid") -> float:
         begun = time.perf_counter()
@@ -68,21 +69,21 @@ class Stopwatch:
         return Latency(float(p50), float(p95), len(times) / took)
 
     async def recall(
-        self, questions: Sequence[Question], name: str, vectors: NDArray[np.float16], corpus: Corpus
+        self, questions: Sequence[Question], name: str, scores: NDArray[np.float32]
     ) -> float:
-        """The share of the ten nearest passages under a filter that the search has among its ten."""
-        numbers = np.arange(len(vectors))
-        kinds = types_of(numbers // PASSAGES)
+        """The share of the ten nearest passages under a filter that the search has among its ten.
+
+        `scores` has a row for each passage and a column for each question.
+        """
+        numbers = np.arange(len(scores))
         wanted = FILTERS[name]
         if wanted.types:
-            numbers = numbers[kinds == list(TYPES).index(wanted.types[0])]
+            numbers = numbers[types_of(numbers // PASSAGES) == list(TYPES).index(wanted.types[0])]
         shares = []
-        for question in questions:
-            (asked,) = await corpus.embed([question.words])
-            scores = vectors[numbers].astype(np.float32) @ asked
-            nearest = {int(n) for n in numbers[np.argsort(-scores)[:10]]}
-            found = await self._nearest(question, wanted)
-            shares.append(len(nearest & found) / 10)
+        for column, question in enumerate(questions):
+            best = np.argsort(-scores[numbers, column], kind="stable")[:10]
+            nearest = {int(number) for number in numbers[best]}
+            shares.append(len(nearest & await self._nearest(question, wanted)) / len(nearest))
         return float(np.mean(shares))
 
     async def _nearest(self, question: Question, wanted: Filter) -> set[int]:

@@ -25,7 +25,7 @@ from trapline.frontier.recrawl import Interval
 from trapline.knowledge import tally, vectors
 from trapline.knowledge.embedding.embedders import Embedders
 from trapline.knowledge.indexing import drop_older_generations
-from trapline.knowledge.keyword.writing import merge_crowded
+from trapline.knowledge.keyword.writing import merge_crowded, renew_hollow
 from trapline.knowledge.searching import Searcher
 from trapline.logs import get_logger
 from trapline.measure import Recorder
@@ -209,6 +209,7 @@ def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
         _sweeping(blobs, settings),
         Duty("keyword index", merge_crowded, every=timedelta(seconds=15)),
         Duty("ingestion tally", tally.fold, every=timedelta(seconds=10)),
+        Duty("hollow segments", renew_hollow, every=timedelta(minutes=10)),
         Duty("older generations", drop_older_generations, every=timedelta(minutes=1)),
         Duty(
             "vector indexes",

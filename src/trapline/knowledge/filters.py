@@ -14,8 +14,8 @@ from trapline.model import ApplicationId, OrganisationId, SiteId, SourceId
 
 # Up to so many passages are looked at one by one: it takes a few milliseconds and misses none.
 SMALL: Final = 10_000
-# What the planner thinks is a guess: only a filter that seems much too wide is not tried out.
-_SEEMS_WIDE: Final = 5 * SMALL
+# Texts, by the planner's guess, that mostly have more passages than that: not worth listing.
+_SEEMS_WIDE: Final = SMALL // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

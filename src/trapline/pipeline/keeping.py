@@ -4,6 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
+from typing import Final
+
+import msgspec
 
 from trapline.archive import visits as archive
 from trapline.archive.visits import CrawlType, File, Redirect, Request, Visit
@@ -15,7 +18,7 @@ from trapline.frontier.recrawl import History, Interval, Observed, due_at, obser
 from trapline.frontier.sql import candidates
 from trapline.frontier.urls import Place
 from trapline.model import AgentId, Document, UrlId
-from trapline.pipeline import noting, shelving, wishes
+from trapline.pipeline import noting, shelving, tracking, wishes
 from trapline.pipeline.kinds import INDEX, IndexTask
 from trapline.pipeline.language import Answers
 from trapline.pipeline.options import PageOptions
@@ -31,6 +34,9 @@ from trapline.store import blobs, fleeting, pages
 from trapline.store.blobs import Blobs, Packed
 from trapline.store.fleeting import Fleeting
 from trapline.store.pages import Change, Content, Recorded, Sighting
+
+_LONGEST_TRACKING: Final = 256 * 1024
+_NO_DIFF: Final = "The difference is too large to be kept with the job."
 
 
 @dataclass(slots=True)
@@ -73,6 +79,7 @@ class Keeping:
         await _record_candidates(conn, batch, ids, self.interval)
         await _queue_indexing(conn, batch)
         await logbook.write(conn, [note for kept in batch for note in _notes(kept)])
+        await _keep_snapshots(conn, batch)
         await _keep_told(conn, attempts)
         await keep_texts(conn, attempts)
         for kept in visited:
@@ -111,6 +118,12 @@ async def _keep_for_an_hour(conn: Connection, visited: Sequence[_Kept]) -> None:
             and not isinstance(kept.visit.crawl.options, PageOptions)
         ],
     )
+
+
+async def _keep_snapshots(conn: Connection, batch: Sequence[_Kept]) -> None:
+    """Keep what the next scrape of a tracked page is compared with."""
+    ended = [kept.visit for kept in batch if kept.attempt.verdict is Verdict.COMPLETED]
+    await tracking.keep(conn, [v.snapshot for v in ended if v.snapshot is not None])
 
 
 async def _keep_told(conn: Connection, attempts: Sequence[Attempt]) -> None:
@@ -421,4 +434,11 @@ def _answers(answers: Answers | None) -> dict[str, object]:
 
 
 def _event(kept: _Kept) -> NewEvent:
-    return NewEvent("page", _result(kept) | {"error": kept.attempt.error})
+    told = _result(kept) | {"error": kept.attempt.error}
+    tracked = kept.visit.tracked
+    if tracked is not None:
+        told["tracking"] = tracked
+        if len(msgspec.json.encode(tracked)) > _LONGEST_TRACKING:
+            told["tracking"] = {name: tracked[name] for name in tracked if name != "diff"}
+            told["warnings"] = [_NO_DIFF]
+    return NewEvent("page", told)

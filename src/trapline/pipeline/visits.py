@@ -13,6 +13,7 @@ from trapline.pipeline.crawls import Crawl, SourceRef
 from trapline.pipeline.kinds import PageTask
 from trapline.pipeline.language import Answers
 from trapline.pipeline.sql.known import KnownPagesRow
+from trapline.pipeline.tracking import Snapshot
 from trapline.queue.logbook import Note
 from trapline.store.pages import Comparison, Recorded
 
@@ -43,6 +44,9 @@ class PageVisit:
     discovered: list[str] = field(default_factory=list)
     answers: Answers | None = None
     """What a language model said of it, where the job wishes that."""
+    tracked: dict[str, object] | None = None
+    """What became of it since the last scrape under the job's tag, where the job tracks that."""
+    snapshot: Snapshot | None = None
     notes: list[Note] = field(default_factory=list)
     source: SourceRef | None = None
     """Where it is made searchable, where the job asks for that."""

@@ -3544,6 +3544,7 @@ CREATE TABLE queue.schedule_run (
     outcome text NOT NULL,
     job_id uuid,
     detail text,
+    summary jsonb,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT schedule_run_check CHECK (((outcome = 'created'::text) = (job_id IS NOT NULL))),
     CONSTRAINT schedule_run_check1 CHECK (((outcome = 'created'::text) OR (detail IS NOT NULL))),
@@ -4713,6 +4714,8 @@ CREATE UNIQUE INDEX change_report_key ON store.change USING btree (organisation_
 CREATE INDEX change_rescrape_idx ON store.change USING btree (rescrape_job_id) WHERE ((rescrape_job_id IS NOT NULL) AND (rescrape_status = 'queued'::text));
 
 CREATE INDEX change_site_idx ON store.change USING btree (site_id, id) WHERE (site_id IS NOT NULL);
+
+CREATE INDEX change_sweep_idx ON store.change USING btree (job_id, id) WHERE (source = 'sweep'::text);
 
 CREATE INDEX content_hash_count_idx ON store.content_hash USING btree (site_id, occurrence_count) WHERE (occurrence_count > 1);
 
