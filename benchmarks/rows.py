@@ -112,6 +112,7 @@ SELECT j.id, k, j.organisation_id, 10, 0, 100
 FROM queue.job j CROSS JOIN unnest(ARRAY['chunking', 'embedding', 'vector', 'bm25']) k
 WHERE j.kind = 'crawl'
 """
+ENDED = "SELECT sum(completed) FROM queue.job WHERE options ->> 'url' LIKE 'https://open.%'"
 SIZES = """
 SELECT c.relname, pg_total_relation_size(c.oid) AS bytes, greatest(c.reltuples, 1) AS rows
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -302,7 +303,7 @@ async def drained(database: Database, seconds: float = 5.0) -> float:
     began = time.monotonic()
     await asyncio.sleep(seconds)
     async with database.system_tx() as conn:
-        after = await conn.fetchval("SELECT sum(completed) FROM queue.job WHERE status = 'running'")
+        after = await conn.fetchval(ENDED)
     rate = float(after - before) / (time.monotonic() - began)
     worker.stop()
     await running
