@@ -56,7 +56,7 @@ format: setup ## Rewrite the code in the one format
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --fix --quiet .
 
-docs: setup ## Regenerate docs/settings.md and docs/cli.md
+docs: setup ## Regenerate docs/settings.md, docs/cli.md and docs/api.md
 	@$(BIN)/python -m tools.reference_pages
 
 sql: setup ## Regenerate schema.sql and the typed functions of all named queries

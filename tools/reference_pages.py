@@ -1,13 +1,19 @@
-"""Write docs/settings.md and docs/cli.md from the code: `make docs`."""
+"""Write docs/settings.md, docs/cli.md and docs/api.md from the code: `make docs`."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import click
+from pydantic import SecretStr
 
+from trapline.api import application
 from trapline.cli import cli
+from trapline.db.pool import Database
 from trapline.settings import Settings
 
+# Routes are described without one being asked.
+_NO_DATABASE = cast("Database", None)
 DOCS = Path(__file__).parent.parent / "docs"
 
 
@@ -61,7 +67,76 @@ def commands(context: click.Context) -> Iterator[click.Context]:
         yield from commands(child)
 
 
-PAGES = {"settings.md": settings_page, "cli.md": cli_page}
+def api_page() -> str:
+    schema = application.build(_NO_DATABASE, Settings(admin_key=SecretStr("-"))).openapi()
+    lines = [
+        "# The HTTP interface",
+        "",
+        "Every answer has the header `X-Request-Id`. Where there are API keys, send one as",
+        "`Authorization: Bearer KEY`. What is wrong with a request is said as",
+        "`application/problem+json`, under `/v1` and `/v2` in Firecrawl's own form (docs/firecrawl.md).",
+        "Lists come in pages: `next` of one is the `cursor` of the next. A running server shows the same",
+        "with every field under `/docs`. This page is generated from the routes.",
+    ]
+    by_tag: dict[str, list[str]] = {}
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            tag = (operation.get("tags") or ["other"])[0]
+            by_tag.setdefault(tag, []).extend(_endpoint(method, path, operation, schema))
+    for tag, parts in sorted(by_tag.items()):
+        lines += ["", f"## {tag.capitalize()}", *parts]
+    return "\n".join(lines) + "\n"
+
+
+def _endpoint(
+    method: str, path: str, operation: dict[str, Any], schema: dict[str, Any]
+) -> list[str]:
+    lines = ["", f"### `{method.upper()} {path}`", ""]
+    lines.append(operation.get("description") or operation.get("summary") or "")
+    asked = [_parameter(parameter) for parameter in operation.get("parameters", [])]
+    body = operation.get("requestBody", {}).get("content", {})
+    for content_type, media in body.items():
+        asked.append(f"- body, `{content_type}`: {_shape(media.get('schema', {}), schema)}")
+    if asked:
+        lines += ["", *asked]
+    return lines
+
+
+def _parameter(parameter: dict[str, Any]) -> str:
+    must = ", required" if parameter.get("required") else ""
+    said = parameter.get("description") or parameter["schema"].get("description", "")
+    text = f"- `{parameter['name']}` ({parameter['in']}, {_type(parameter['schema'])}{must})"
+    return f"{text}: {said}" if said else text
+
+
+def _type(schema: dict[str, Any]) -> str:
+    kinds = [part for part in schema.get("anyOf", [schema]) if part.get("type") != "null"]
+    return " or ".join(dict.fromkeys(_one_type(part) for part in kinds))
+
+
+def _one_type(part: dict[str, Any]) -> str:
+    if "enum" in part:
+        return " or ".join(str(value) for value in part["enum"])
+    if "$ref" in part:
+        return str(part["$ref"]).rpartition("/")[2]
+    if part.get("type") == "array":
+        return f"list of {_type(part.get('items', {}))}"
+    return str(part.get("format") or part.get("type") or "any")
+
+
+def _shape(body: dict[str, Any], schema: dict[str, Any]) -> str:
+    """Name the fields of a body; those that must be there are marked."""
+    name = str(body.get("$ref", "")).rpartition("/")[2]
+    found = schema.get("components", {}).get("schemas", {}).get(name, body)
+    required = set(found.get("required", ()))
+    fields = [
+        f"`{field}`{'*' if field in required else ''} ({_type(kind)})"
+        for field, kind in found.get("properties", {}).items()
+    ]
+    return ", ".join(fields) or _type(body)
+
+
+PAGES = {"settings.md": settings_page, "cli.md": cli_page, "api.md": api_page}
 
 if __name__ == "__main__":
     for page, render in PAGES.items():

@@ -12,13 +12,14 @@ PAGE = ROOT / "docs" / "coverage.md"
 
 HEADER = ["what", "where it lives here", "proof"]
 COUNTS_HEADER = [
-    "document", "rows", "a place, with proof", "a place, no proof yet", "not yet", "decided against",
+    "document", "rows", "a place, with proof", "a place, no proof yet", "not yet", "next", "decided against",
 ]  # fmt: skip
 
 _RULE = re.compile(r"\|[\s:|-]+\|")
 _CELL = re.compile(r"(?<!\\)\|")
 _REFERENCE = re.compile(r"`([^`]*)`")
 _NOT_YET = re.compile(r"not yet(; planned: \S.*)?")
+_NEXT = re.compile(r"next: \S.*")
 _DECIDED = re.compile(r"decided against: \S.*")
 
 
@@ -26,6 +27,7 @@ class State(Enum):
     PROVEN = "a place, with proof"
     PLACED = "a place, no proof yet"
     NOT_YET = "not yet"
+    NEXT = "next"
     DECIDED_AGAINST = "decided against"
 
 
@@ -46,6 +48,8 @@ class Row:
     def state(self) -> State:
         if self.place.startswith("not yet"):
             return State.NOT_YET
+        if self.place.startswith("next"):
+            return State.NEXT
         if self.place.startswith("decided against"):
             return State.DECIDED_AGAINST
         return State.PLACED if self.proof == "not yet" else State.PROVEN
@@ -97,7 +101,7 @@ def _row(number: int, document: str, line: str) -> Row:
 def wrong_states(rows: Iterable[Row]) -> Iterator[str]:
     for row in rows:
         if not _has_right_place(row):
-            yield f"line {row.line}, {row.name}: {row.place!r} is none of the three states"
+            yield f"line {row.line}, {row.name}: {row.place!r} is none of the four states"
         elif not _has_right_proof(row):
             yield f"line {row.line}, {row.name}: {row.proof!r} is no proof for that state"
 
@@ -106,6 +110,8 @@ def _has_right_place(row: Row) -> bool:
     match row.state:
         case State.NOT_YET:
             return _NOT_YET.fullmatch(row.place) is not None
+        case State.NEXT:
+            return _NEXT.fullmatch(row.place) is not None
         case State.DECIDED_AGAINST:
             return _DECIDED.fullmatch(row.place) is not None
         case State.PLACED | State.PROVEN:
@@ -116,6 +122,8 @@ def _has_right_proof(row: Row) -> bool:
     match row.state:
         case State.NOT_YET | State.PLACED:
             return row.proof == "not yet"
+        case State.NEXT:
+            return row.proof == "next"
         case State.DECIDED_AGAINST:
             return row.proof == "—" or _is_proof(row.proof)
         case State.PROVEN:

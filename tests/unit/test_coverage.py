@@ -113,6 +113,7 @@ def test_a_removed_column_is_missed() -> None:
     [
         ("not yet", "not yet", State.NOT_YET),
         ("not yet; planned: queue.job", "not yet", State.NOT_YET),
+        ("next: with the browser", "next", State.NEXT),
         ("decided against: no need", "—", State.DECIDED_AGAINST),
         ("decided against: no need", "`tests/unit/test_a.py::test_one`", State.DECIDED_AGAINST),
         ("`queue.job`, once", "not yet", State.PLACED),
@@ -170,7 +171,7 @@ def test_repeated_names_are_found() -> None:
 def test_wrong_counts_differ() -> None:
     one = rows("| x | not yet | not yet |")
     assert counts(one) != counts(rows("| x | decided against: no need | — |"))
-    assert counts(one).splitlines()[-1] == "| all | 1 | 0 | 0 | 1 | 0 |"
+    assert counts(one).splitlines()[-1] == "| all | 1 | 0 | 0 | 1 | 0 | 0 |"
 
 
 @pytest.mark.parametrize(

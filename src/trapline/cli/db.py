@@ -1,15 +1,18 @@
 """`trapline db`: the database itself."""
 
 import asyncio
-from datetime import datetime
+import dataclasses
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+import msgspec
 
 from trapline.cli import terminal
 from trapline.db import backup as archives
 from trapline.db import embedded, pool, schemas
 from trapline.errors import Conflict, InvalidInput
+from trapline.pipeline import figures
 from trapline.settings import Settings
 
 
@@ -60,6 +63,59 @@ async def psql(settings: Settings, arguments: tuple[str, ...]) -> None:
         )
         status = await process.wait()
     raise click.exceptions.Exit(status)
+
+
+@command.command("stats")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=figures.MOST,
+    show_default=True,
+    help="Rows of each table, at most.",
+)
+@terminal.json_option
+@click.pass_obj
+@terminal.asynchronous
+async def stats(settings: Settings, limit: int, as_json: bool) -> None:
+    """Show what the database is busy with: connections, workers, statements, tables, indexes.
+
+    \b
+    Example: trapline db stats --limit 10
+    """
+    async with pool.server(settings) as server, pool.owner(server.dsn, settings) as conn:
+        await pool.prepare(conn)
+        found = await figures.gather(conn, now=datetime.now(UTC), most=limit)
+    if as_json:
+        terminal.show_json(msgspec.to_builtins(found))
+        return
+    for field in dataclasses.fields(found):
+        rows = getattr(found, field.name)
+        click.echo(f"\n{_TITLES[field.name]}")
+        empty = "pg_stat_statements is not there." if rows is None else "None."
+        terminal.show([_shown(row) for row in rows or ()], as_json=False, empty=empty)
+
+
+_TITLES = {
+    "connections": "Connections by state",
+    "efficiency": "Tasks of the last hour by kind",
+    "rates": "Jobs of the last day by hour",
+    "statements": "Statements that took most time",
+    "slow": "Statements that run for long now",
+    "tables": "Tables by size",
+    "unused_indexes": "Indexes that nothing reads",
+    "bloated_indexes": "Indexes that are mostly air",
+}
+_LONGEST = 80
+
+
+def _shown(row: msgspec.Struct) -> dict[str, object]:
+    return {name: _short(getattr(row, name)) for name in row.__struct_fields__}
+
+
+def _short(value: object) -> object:
+    if isinstance(value, float):
+        return round(value, 2)
+    return " ".join(value.split())[:_LONGEST] if isinstance(value, str) else value
 
 
 @command.command("backup")

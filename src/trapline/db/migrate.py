@@ -7,6 +7,7 @@ Owns the schema `trapline`: migration, functions.
     sql/migrations/NNNN_name.down.sql    undoes it
     sql/functions/*.sql                  re-run, in one transaction, after every change of theirs
                                          and after every migration
+    sql/views/SCHEMA.sql                 the same, for the views of one schema
 
 A migration whose first line is `-- trapline: no-transaction` runs statement by statement, for
 CREATE INDEX CONCURRENTLY. Each of its statements must bear being run twice (IF NOT EXISTS), for
@@ -29,6 +30,7 @@ from typing import Final
 
 import asyncpg
 
+from trapline.db import views
 from trapline.db.connection import OwnConnection
 from trapline.db.statements import split
 from trapline.errors import MigrationError
@@ -107,7 +109,10 @@ async def upgrade(conn: OwnConnection, *, sql: Path = SQL) -> list[Applied]:
     migrations = load(sql)
     async with _sole_migrator(conn):
         applied = await _checked(conn, migrations)
-        done = [await _apply(conn, m) for m in migrations if m.name not in applied]
+        missing = [m for m in migrations if m.name not in applied]
+        if missing:
+            await views.drop(conn)
+        done = [await _apply(conn, m) for m in missing]
         await _run_functions(conn, sql, migrations)
         return done
 
@@ -124,6 +129,8 @@ async def downgrade(
         applied = await _checked(conn, migrations)
         present = [m for m in reversed(migrations) if m.name in applied]
         doomed = present[:1] if to is None else [m for m in present if m.number > to]
+        if doomed:
+            await views.drop(conn)
         return [await _revert(conn, m) for m in doomed]
 
 
@@ -318,8 +325,9 @@ async def _patiently(action: Callable[[], Awaitable[object]]) -> None:
 async def _run_functions(conn: OwnConnection, sql: Path, migrations: Sequence[Migration]) -> None:
     """Re-run all functions and views when one of them, or what they stand on, changed."""
     files = sorted((sql / "functions").glob("*.sql"))
+    seen = await views.wanted(conn, sql / "views")
     digest = sha256("".join(m.sha256 for m in migrations).encode())
-    for path in files:
+    for path in (*files, *seen):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     if digest.hexdigest() == await conn.fetchval("SELECT sha256 FROM trapline.functions"):
         return
@@ -328,6 +336,10 @@ async def _run_functions(conn: OwnConnection, sql: Path, migrations: Sequence[Mi
         async with conn.transaction():
             for path in files:
                 await _run_function_file(conn, path)
+            for path in seen:
+                await views.enter(conn, path.stem)
+                await _run_function_file(conn, path)
+                await views.grant(conn, path.stem)
             await conn.execute(
                 "INSERT INTO trapline.functions (sha256) VALUES ($1)"
                 " ON CONFLICT (only_row) DO UPDATE SET sha256 = $1, applied_at = now()",

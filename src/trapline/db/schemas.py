@@ -21,13 +21,33 @@ SCHEMAS: Final = (
     "measure",
 )
 
+# Views under the names of others, for programs that were written for those: read only, so they
+# hold nothing. A schema of such a name that is not marked as ours belongs to someone else.
+VIEWS: Final = ("nuq", "webhook", "rag", "app", "lexicon", "bee", "unobtanium", "observability")
+VIEW_MARK: Final = "Read-only views of Trapline: docs/views.md"
+
 
 async def present(conn: Connection) -> list[str]:
     """Return those of our schemas that exist in this database."""
     rows = await conn.fetch(
-        "SELECT nspname FROM pg_namespace WHERE nspname = ANY($1) ORDER BY nspname", list(SCHEMAS)
+        "SELECT nspname FROM pg_namespace n WHERE nspname = ANY($1)"
+        " OR nspname = ANY($2) AND obj_description(n.oid, 'pg_namespace') = $3 ORDER BY nspname",
+        list(SCHEMAS),
+        list(VIEWS),
+        VIEW_MARK,
     )
     return [row["nspname"] for row in rows]
+
+
+async def foreign(conn: Connection) -> set[str]:
+    """Return the schemas that have the name of one with views, but belong to someone else."""
+    rows = await conn.fetch(
+        "SELECT nspname FROM pg_namespace n WHERE nspname = ANY($1)"
+        " AND obj_description(n.oid, 'pg_namespace') IS DISTINCT FROM $2",
+        list(VIEWS),
+        VIEW_MARK,
+    )
+    return {row["nspname"] for row in rows}
 
 
 async def drop_statements(conn: Connection) -> list[str]:

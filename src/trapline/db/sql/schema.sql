@@ -1,9 +1,17 @@
 -- The whole schema, made by `make sql` from migrations/ and functions/: edit those instead.
 SET check_function_bodies = false;
 
+CREATE SCHEMA app;
+
+COMMENT ON SCHEMA app IS 'Read-only views of Trapline: docs/views.md';
+
 CREATE SCHEMA archive;
 
 CREATE SCHEMA auth;
+
+CREATE SCHEMA bee;
+
+COMMENT ON SCHEMA bee IS 'Read-only views of Trapline: docs/views.md';
 
 CREATE SCHEMA deliver;
 
@@ -11,13 +19,37 @@ CREATE SCHEMA frontier;
 
 CREATE SCHEMA knowledge;
 
+CREATE SCHEMA lexicon;
+
+COMMENT ON SCHEMA lexicon IS 'Read-only views of Trapline: docs/views.md';
+
 CREATE SCHEMA measure;
 
+CREATE SCHEMA nuq;
+
+COMMENT ON SCHEMA nuq IS 'Read-only views of Trapline: docs/views.md';
+
+CREATE SCHEMA observability;
+
+COMMENT ON SCHEMA observability IS 'Read-only views of Trapline: docs/views.md';
+
 CREATE SCHEMA queue;
+
+CREATE SCHEMA rag;
+
+COMMENT ON SCHEMA rag IS 'Read-only views of Trapline: docs/views.md';
 
 CREATE SCHEMA store;
 
 CREATE SCHEMA tenancy;
+
+CREATE SCHEMA unobtanium;
+
+COMMENT ON SCHEMA unobtanium IS 'Read-only views of Trapline: docs/views.md';
+
+CREATE SCHEMA webhook;
+
+COMMENT ON SCHEMA webhook IS 'Read-only views of Trapline: docs/views.md';
 
 CREATE EXTENSION IF NOT EXISTS pg_stat_statements WITH SCHEMA public;
 
@@ -30,6 +62,43 @@ COMMENT ON EXTENSION pg_trgm IS 'text similarity measurement and index searching
 CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public;
 
 COMMENT ON EXTENSION vector IS 'vector data type and ivfflat and hnsw access methods';
+
+CREATE TYPE lexicon.job_type_enum AS ENUM (
+    'one_time',
+    'scheduled',
+    'recurring'
+);
+
+CREATE TYPE lexicon.log_level_enum AS ENUM (
+    'DEBUG',
+    'INFO',
+    'WARNING',
+    'ERROR',
+    'CRITICAL'
+);
+
+CREATE TYPE lexicon.status_enum AS ENUM (
+    'pending',
+    'running',
+    'completed',
+    'failed',
+    'cancelled',
+    'active',
+    'inactive'
+);
+
+CREATE TYPE nuq.group_status AS ENUM (
+    'active',
+    'completed',
+    'cancelled'
+);
+
+CREATE TYPE nuq.job_status AS ENUM (
+    'queued',
+    'active',
+    'completed',
+    'failed'
+);
 
 CREATE TYPE queue.claimed AS (
 	task_id bigint,
@@ -146,6 +215,115 @@ CREATE FUNCTION auth.uid() RETURNS uuid
 
 COMMENT ON FUNCTION auth.uid() IS 'The member who acts in this transaction; null when an API key acts for its organisation.';
 
+CREATE TABLE archive.file (
+    visit_id bigint NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    organisation_id uuid NOT NULL,
+    request_number smallint,
+    url_id bigint NOT NULL,
+    last_modified timestamp with time zone,
+    size bigint,
+    mimetype_id integer NOT NULL,
+    canonical_url_id bigint,
+    charset text,
+    headers jsonb,
+    sha256 bytea
+)
+PARTITION BY RANGE (started_at);
+
+ALTER TABLE ONLY archive.file FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE archive.visit (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    uuid uuid NOT NULL,
+    agent_id bigint,
+    job_id uuid,
+    task_id bigint,
+    site_id uuid NOT NULL,
+    url_id bigint NOT NULL,
+    crawl_type smallint NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    took_ms integer NOT NULL,
+    exit_code smallint NOT NULL,
+    message text
+)
+PARTITION BY RANGE (started_at);
+
+ALTER TABLE ONLY archive.visit FORCE ROW LEVEL SECURITY;
+
+CREATE FUNCTION bee.cache_status(job uuid, visit bigint) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (SELECT (h.pair ->> 1) FROM ((archive.visit v JOIN archive.file f ON (((f.started_at = v.started_at) AND (f.visit_id = v.id)))) CROSS JOIN LATERAL jsonb_array_elements(f.headers) WITH ORDINALITY h(pair, place)) WHERE ((v.job_id = cache_status.job) AND (v.id = cache_status.visit) AND (lower((h.pair ->> 0)) = ANY (ARRAY['cf-cache-status'::text, 'x-cache'::text, 'x-cache-status'::text, 'cache-status'::text]))) ORDER BY h.place LIMIT 1);
+
+CREATE TABLE archive.mimetype (
+    id integer NOT NULL,
+    name text NOT NULL
+);
+
+CREATE FUNCTION bee.content_type(job uuid, visit bigint) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (SELECT m.name FROM ((archive.visit v JOIN archive.file f ON (((f.started_at = v.started_at) AND (f.visit_id = v.id)))) JOIN archive.mimetype m ON ((m.id = f.mimetype_id))) WHERE ((v.job_id = content_type.job) AND (v.id = content_type.visit)));
+
+CREATE TABLE frontier.host (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT host_name_check CHECK ((name <> ''::text))
+);
+
+ALTER TABLE ONLY frontier.host FORCE ROW LEVEL SECURITY;
+
+CREATE FUNCTION bee.domain_of(organisation uuid, url text) RETURNS bigint
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (SELECT h.id FROM frontier.host h WHERE ((h.organisation_id = domain_of.organisation) AND (h.name = "substring"(domain_of.url, '^https?://([^/?]+)'::text))));
+
+CREATE TABLE frontier.url (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    host_id bigint NOT NULL,
+    secure boolean NOT NULL,
+    path text NOT NULL,
+    hash bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT url_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT url_path_check CHECK ((path ~~ '/%'::text))
+);
+
+ALTER TABLE ONLY frontier.url FORCE ROW LEVEL SECURITY;
+
+CREATE FUNCTION bee.page_of(organisation uuid, url text) RETURNS bigint
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (SELECT u.id FROM frontier.url u WHERE ((u.organisation_id = page_of.organisation) AND (u.hash = sha256(convert_to(page_of.url, 'UTF8'::name)))));
+
+CREATE TABLE archive.request (
+    visit_id bigint NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    number smallint NOT NULL,
+    organisation_id uuid NOT NULL,
+    url_id bigint NOT NULL,
+    sent_at timestamp with time zone NOT NULL,
+    total_ms real,
+    dns_ms real,
+    connect_ms real,
+    tls_ms real,
+    first_byte_ms real,
+    robots_approved boolean NOT NULL,
+    exit_code smallint NOT NULL,
+    status smallint,
+    etag text,
+    last_modified timestamp with time zone,
+    remote_address text
+)
+PARTITION BY RANGE (started_at);
+
+ALTER TABLE ONLY archive.request FORCE ROW LEVEL SECURITY;
+
+CREATE FUNCTION bee.response_time(job uuid, visit bigint) RETURNS integer
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (SELECT (round((r.total_ms)::double precision))::integer AS round FROM (archive.visit v JOIN archive.request r ON (((r.started_at = v.started_at) AND (r.visit_id = v.id)))) WHERE ((v.job_id = response_time.job) AND (v.id = response_time.visit)) ORDER BY r.number DESC LIMIT 1);
+
 CREATE FUNCTION knowledge.estimate_matching(p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS bigint
     LANGUAGE plpgsql
     AS $_$
@@ -207,6 +385,172 @@ BEGIN
         p_languages, p_types, p_hosts, p_not_hosts, p_path, p_since, p_until;
 END
 $_$;
+
+CREATE TABLE queue.job (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    member_id uuid,
+    kind text NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    standing boolean DEFAULT false NOT NULL,
+    priority smallint DEFAULT 0 NOT NULL,
+    parent_id uuid,
+    retry_of uuid,
+    retry_count integer DEFAULT 0 NOT NULL,
+    max_retries integer DEFAULT 3 NOT NULL,
+    round integer DEFAULT 1 NOT NULL,
+    options jsonb DEFAULT '{}'::jsonb NOT NULL,
+    variables jsonb DEFAULT '{}'::jsonb NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    trace_id uuid,
+    zero_data_retention boolean DEFAULT false NOT NULL,
+    task_limit bigint,
+    max_active integer,
+    required_workers integer DEFAULT 1 NOT NULL,
+    total bigint DEFAULT 0 NOT NULL,
+    remaining bigint DEFAULT 0 NOT NULL,
+    completed bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    skipped bigint DEFAULT 0 NOT NULL,
+    cancelled bigint DEFAULT 0 NOT NULL,
+    found bigint DEFAULT 0 NOT NULL,
+    from_sitemap bigint DEFAULT 0 NOT NULL,
+    reserved bigint DEFAULT 0 NOT NULL,
+    overflow bigint DEFAULT 0 NOT NULL,
+    active integer DEFAULT 0 NOT NULL,
+    last_event bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    scheduled_at timestamp with time zone,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    ttl interval DEFAULT '24:00:00'::interval NOT NULL,
+    failed_ttl interval,
+    expires_at timestamp with time zone,
+    cancelled_by text,
+    cancel_reason text,
+    error text,
+    CONSTRAINT job_check CHECK ((parent_id <> id)),
+    CONSTRAINT job_check1 CHECK ((retry_of <> id)),
+    CONSTRAINT job_check2 CHECK (((task_limit IS NULL) OR (reserved <= task_limit))),
+    CONSTRAINT job_failed_ttl_check CHECK ((failed_ttl > '00:00:00'::interval)),
+    CONSTRAINT job_kind_check CHECK ((kind <> ''::text)),
+    CONSTRAINT job_max_active_check CHECK ((max_active > 0)),
+    CONSTRAINT job_max_retries_check CHECK ((max_retries >= 0)),
+    CONSTRAINT job_overflow_check CHECK ((overflow >= 0)),
+    CONSTRAINT job_remaining_check CHECK ((remaining >= 0)),
+    CONSTRAINT job_required_workers_check CHECK ((required_workers > 0)),
+    CONSTRAINT job_reserved_check CHECK ((reserved >= 0)),
+    CONSTRAINT job_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
+    CONSTRAINT job_task_limit_check CHECK ((task_limit >= 0)),
+    CONSTRAINT job_ttl_check CHECK ((ttl > '00:00:00'::interval))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
+ALTER TABLE ONLY queue.job ALTER COLUMN options SET STATISTICS 0;
+ALTER TABLE ONLY queue.job ALTER COLUMN variables SET STATISTICS 0;
+ALTER TABLE ONLY queue.job ALTER COLUMN metadata SET STATISTICS 0;
+
+ALTER TABLE ONLY queue.job FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE queue.task (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    lane_id bigint NOT NULL,
+    gate_id bigint NOT NULL,
+    parent_id bigint,
+    kind text NOT NULL,
+    payload jsonb NOT NULL,
+    priority smallint DEFAULT 0 NOT NULL,
+    max_attempts smallint NOT NULL,
+    timeout interval,
+    deadline timestamp with time zone,
+    counted boolean DEFAULT true NOT NULL,
+    source smallint DEFAULT 0 NOT NULL,
+    trace_id uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT task_max_attempts_check CHECK ((max_attempts > 0))
+);
+ALTER TABLE ONLY queue.task ALTER COLUMN payload SET STATISTICS 0;
+
+ALTER TABLE ONLY queue.task FORCE ROW LEVEL SECURITY;
+
+CREATE FUNCTION nuq.data_of(t queue.task, j queue.job) RETURNS jsonb
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (jsonb_strip_nulls(jsonb_build_object('mode', (t).kind, 'team_id', (t).organisation_id, 'url', ((t).payload ->> 'url'::text), 'sitemapUrl', CASE (t).kind WHEN 'kickoff_sitemap'::text THEN ((t).payload ->> 'url'::text) ELSE NULL::text END, 'location', CASE (t).kind WHEN 'kickoff_sitemap'::text THEN ((t).payload ->> 'url'::text) ELSE NULL::text END, 'scrapeOptions', COALESCE(((j).metadata #> '{firecrawl,options,scrapeOptions}'::text[]), ((j).options -> 'scrape'::text), '{}'::jsonb), 'crawlerOptions', CASE WHEN ((j).kind <> 'scrape'::text) THEN ((COALESCE(((j).metadata #> '{firecrawl,options}'::text[]), (j).options, '{}'::jsonb) - 'scrapeOptions'::text) - 'scrape'::text) ELSE NULL::jsonb END, 'internalOptions', jsonb_build_object('teamId', (t).organisation_id), 'origin', COALESCE(((j).metadata ->> 'origin'::text), 'api'::text), 'crawl_id', CASE WHEN ((j).kind <> 'scrape'::text) THEN (j).id ELSE NULL::uuid END, 'sitemapped', CASE WHEN ((t).kind = 'single_urls'::text) THEN ((t).source = 2) ELSE NULL::boolean END, 'v1', true, 'is_scrape', ((j).kind = 'scrape'::text), 'zeroDataRetention', (j).zero_data_retention, 'traceContext', CASE WHEN (COALESCE((t).trace_id, (j).trace_id) IS NOT NULL) THEN jsonb_build_object('traceId', COALESCE((t).trace_id, (j).trace_id)) ELSE NULL::jsonb END)) || jsonb_build_object('apiKeyId', ((j).metadata -> 'api_key'::text)));
+
+CREATE TABLE queue.done (
+    task_id bigint NOT NULL,
+    status smallint NOT NULL,
+    code smallint,
+    attempts smallint NOT NULL,
+    stalls smallint NOT NULL,
+    agent_id bigint,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone DEFAULT now() NOT NULL,
+    error text,
+    result jsonb,
+    CONSTRAINT done_check CHECK (((status <> 1) OR (error IS NOT NULL))),
+    CONSTRAINT done_status_check CHECK (((status >= 0) AND (status <= 3)))
+);
+ALTER TABLE ONLY queue.done ALTER COLUMN error SET STATISTICS 0;
+ALTER TABLE ONLY queue.done ALTER COLUMN result SET STATISTICS 0;
+
+ALTER TABLE ONLY queue.done FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.version (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    page_id uuid NOT NULL,
+    number integer NOT NULL,
+    visit_id bigint NOT NULL,
+    job_id uuid,
+    fetched_at timestamp with time zone NOT NULL,
+    content_hash bytea NOT NULL,
+    extractor_version smallint NOT NULL,
+    status smallint,
+    content_type text,
+    title text,
+    language text,
+    page_type text,
+    text text NOT NULL,
+    markdown text NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    links jsonb DEFAULT '[]'::jsonb NOT NULL,
+    warning text,
+    sha256 bytea,
+    CONSTRAINT version_content_hash_check CHECK ((length(content_hash) = 32))
+);
+
+ALTER TABLE ONLY store.version FORCE ROW LEVEL SECURITY;
+
+CREATE FUNCTION nuq.document_of(t queue.task, d queue.done, v store.version) RETURNS jsonb
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN jsonb_strip_nulls(jsonb_build_object('id', ((v).id)::text, 'url', ((d).result ->> 'url'::text), 'content', COALESCE((v).markdown, ''::text), 'markdown', (v).markdown, 'llm_extraction', ((d).result #> '{answers,json}'::text[]), 'createdAt', (v).fetched_at, 'updatedAt', (d).finished_at, 'type', (v).page_type, 'linksOnPage', (v).links, 'childrenLinks', jsonb_path_query_array((v).links, '$[*]?(@ starts with $"origin")'::jsonpath, jsonb_build_object('origin', "substring"(((d).result ->> 'url'::text), '^https?://[^/]+/'::text))), 'provider', 'trapline', 'warning', (v).warning, 'metadata', (COALESCE(((v).metadata -> 'declared'::text), '{}'::jsonb) || jsonb_build_object('title', (v).title, 'description', ((v).metadata -> 'description'::text), 'language', (v).language, 'author', ((v).metadata -> 'author'::text), 'sourceURL', ((t).payload ->> 'url'::text), 'url', ((d).result ->> 'url'::text), 'statusCode', ((d).result -> 'status'::text), 'contentType', (v).content_type))));
+
+CREATE TABLE deliver.endpoint (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    topic text NOT NULL,
+    url text NOT NULL,
+    receiver text NOT NULL,
+    headers jsonb DEFAULT '{}'::jsonb NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    events text[] DEFAULT '{}'::text[] NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone,
+    lease uuid,
+    leased_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    CONSTRAINT endpoint_topic_check CHECK ((topic <> ''::text)),
+    CONSTRAINT endpoint_url_check CHECK ((length(url) <= 16384))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY deliver.endpoint FORCE ROW LEVEL SECURITY;
+
+CREATE FUNCTION nuq.webhook_of(e deliver.endpoint) RETURNS jsonb
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN jsonb_build_object('webhook', jsonb_build_object('url', (e).url, 'events', to_jsonb((e).events), 'metadata', (e).metadata));
 
 CREATE FUNCTION queue.added(p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_skipped bigint, p_limit bigint, p_reserved bigint, p_overflow bigint, OUT total bigint, OUT counted bigint, OUT beyond bigint, OUT linked bigint, OUT from_sitemap bigint, OUT released bigint, OUT admitted bigint, OUT over boolean[]) RETURNS record
     LANGUAGE plpgsql
@@ -493,6 +837,7 @@ DECLARE
         SELECT t.id FROM queue.task t WHERE t.job_id = p_job ORDER BY t.id LIMIT p_most);
     gone bigint;
 BEGIN
+    PERFORM queue.remember_job(p_job);
     DELETE FROM queue.done d WHERE d.task_id = ANY (ids);
     DELETE FROM queue.waiting w WHERE w.task_id = ANY (ids);
     DELETE FROM queue.dead_letter d WHERE d.task_id = ANY (ids);
@@ -789,6 +1134,10 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION queue.number_of(id uuid) RETURNS bigint
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN ((('x'::text || "right"((id)::text, 12)))::bit(48))::bigint;
+
 CREATE FUNCTION queue.open_gates(p_gates queue.new_gate[]) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -935,6 +1284,36 @@ CREATE FUNCTION queue.reason(p_job uuid, p_endings queue.ending[]) RETURNS text
         (SELECT d.error FROM queue.dead_letter d WHERE d.job_id = p_job
          ORDER BY d.failed_at DESC, d.task_id DESC LIMIT 1),
         'without a reason')
+$$;
+
+CREATE FUNCTION queue.remember_job(p_job uuid) RETURNS void
+    LANGUAGE sql
+    AS $$
+INSERT INTO queue.past_job (
+    id, organisation_id, kind, status, base_url, total, completed, failed, indexed, auto_index,
+    metadata, error, created_at, started_at, finished_at, expired_at
+)
+SELECT
+    j.id, j.organisation_id, j.kind, j.status,
+    coalesce(j.options ->> 'url', (
+        SELECT t.payload ->> 'url' FROM queue.task t WHERE t.job_id = j.id ORDER BY t.id LIMIT 1
+    ), ''),
+    j.total - u.total, j.completed - u.completed, j.failed - u.failed, u.indexed,
+    coalesce(j.options -> 'index' = 'true', false), j.metadata, j.error, j.created_at,
+    coalesce(j.started_at, j.created_at), j.finished_at, j.expires_at
+FROM queue.job j
+CROSS JOIN LATERAL (
+    SELECT
+        count(*) AS total,
+        count(*) FILTER (WHERE d.status = 0) AS completed,
+        count(*) FILTER (WHERE d.status = 1) AS failed,
+        count(*) FILTER (WHERE d.status = 0 AND t.kind IN ('index', 'file')) AS indexed
+    FROM queue.task t LEFT JOIN queue.done d ON d.task_id = t.id
+    WHERE t.job_id = j.id AND NOT t.counted
+) u
+WHERE j.id = p_job AND j.finished_at IS NOT NULL AND NOT j.zero_data_retention AND NOT j.standing
+-- A large job is forgotten in parts: the first one has it.
+ON CONFLICT (finished_at, id) DO NOTHING
 $$;
 
 CREATE FUNCTION queue.reopen_job(p_job uuid) RETURNS boolean
@@ -1349,6 +1728,10 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION queue.uuid_of(number bigint) RETURNS uuid
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN (('00000000-0000-8000-8000-'::text || lpad(to_hex(number), 12, '0'::text)))::uuid;
+
 CREATE FUNCTION queue.wake_lanes(p_lanes bigint[]) RETURNS void
     LANGUAGE sql
     SET enable_seqscan TO 'off'
@@ -1540,23 +1923,63 @@ $$;
 
 COMMENT ON FUNCTION tenancy.share(target regclass) IS 'Grant a table that belongs to no organisation: workers write it, tenants read it.';
 
-CREATE TABLE archive.file (
-    visit_id bigint NOT NULL,
-    started_at timestamp with time zone NOT NULL,
-    organisation_id uuid NOT NULL,
-    request_number smallint,
-    url_id bigint NOT NULL,
-    last_modified timestamp with time zone,
-    size bigint,
-    mimetype_id integer NOT NULL,
-    canonical_url_id bigint,
-    charset text,
-    headers jsonb,
-    sha256 bytea
-)
-PARTITION BY RANGE (started_at);
+CREATE FUNCTION unobtanium.part_of(visit bigint, number smallint) RETURNS bigint
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN ((visit * 32768) + number);
 
-ALTER TABLE ONLY archive.file FORCE ROW LEVEL SECURITY;
+CREATE FUNCTION unobtanium.seconds(moment timestamp with time zone) RETURNS bigint
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN (floor(EXTRACT(epoch FROM moment)))::bigint;
+
+CREATE FUNCTION webhook.moment(given text) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    AS $$
+BEGIN
+    RETURN given::timestamptz;
+EXCEPTION WHEN data_exception THEN
+    RETURN NULL;
+END
+$$;
+
+CREATE TABLE measure.job_time (
+    job_id uuid NOT NULL,
+    type text NOT NULL,
+    organisation_id uuid NOT NULL,
+    operations bigint NOT NULL,
+    failures bigint NOT NULL,
+    milliseconds double precision NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY measure.job_time FORCE ROW LEVEL SECURITY;
+
+CREATE FUNCTION webhook.took(job uuid, kind text) RETURNS double precision
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN COALESCE((SELECT x.milliseconds FROM measure.job_time x WHERE ((x.job_id = took.job) AND (x.type = took.kind))), (0.0)::double precision);
+
+CREATE TABLE knowledge.application (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    rescrape_every interval,
+    created_by uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT application_name_check CHECK (((name <> ''::text) AND (length(name) <= 300))),
+    CONSTRAINT application_rescrape_every_check CHECK ((rescrape_every >= '00:01:00'::interval))
+);
+
+ALTER TABLE ONLY knowledge.application FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW app.applications WITH (security_invoker='true') AS
+ SELECT id,
+    name,
+    organisation_id,
+    created_by AS user_id,
+    created_at,
+    updated_at
+   FROM knowledge.application a;
 
 CREATE TABLE archive.file_default (
     visit_id bigint CONSTRAINT file_visit_id_not_null NOT NULL,
@@ -1574,11 +1997,6 @@ CREATE TABLE archive.file_default (
 );
 
 ALTER TABLE ONLY archive.file_default FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE archive.mimetype (
-    id integer NOT NULL,
-    name text NOT NULL
-);
 
 ALTER TABLE archive.mimetype ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME archive.mimetype_id_seq
@@ -1622,29 +2040,6 @@ CREATE TABLE archive.redirect_default (
 
 ALTER TABLE ONLY archive.redirect_default FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE archive.request (
-    visit_id bigint NOT NULL,
-    started_at timestamp with time zone NOT NULL,
-    number smallint NOT NULL,
-    organisation_id uuid NOT NULL,
-    url_id bigint NOT NULL,
-    sent_at timestamp with time zone NOT NULL,
-    total_ms real,
-    dns_ms real,
-    connect_ms real,
-    tls_ms real,
-    first_byte_ms real,
-    robots_approved boolean NOT NULL,
-    exit_code smallint NOT NULL,
-    status smallint,
-    etag text,
-    last_modified timestamp with time zone,
-    remote_address text
-)
-PARTITION BY RANGE (started_at);
-
-ALTER TABLE ONLY archive.request FORCE ROW LEVEL SECURITY;
-
 CREATE TABLE archive.request_default (
     visit_id bigint CONSTRAINT request_visit_id_not_null NOT NULL,
     started_at timestamp with time zone CONSTRAINT request_started_at_not_null NOT NULL,
@@ -1666,25 +2061,6 @@ CREATE TABLE archive.request_default (
 );
 
 ALTER TABLE ONLY archive.request_default FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE archive.visit (
-    id bigint NOT NULL,
-    organisation_id uuid NOT NULL,
-    uuid uuid NOT NULL,
-    agent_id bigint,
-    job_id uuid,
-    task_id bigint,
-    site_id uuid NOT NULL,
-    url_id bigint NOT NULL,
-    crawl_type smallint NOT NULL,
-    started_at timestamp with time zone NOT NULL,
-    took_ms integer NOT NULL,
-    exit_code smallint NOT NULL,
-    message text
-)
-PARTITION BY RANGE (started_at);
-
-ALTER TABLE ONLY archive.visit FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE archive.visit_day (
     organisation_id uuid NOT NULL,
@@ -1725,6 +2101,264 @@ ALTER TABLE archive.visit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE VIEW bee.domains WITH (security_invoker='true') AS
+ SELECT id,
+    (name)::character varying AS name,
+    created_at
+   FROM frontier.host h;
+
+CREATE VIEW bee.jobs WITH (security_invoker='true') AS
+ SELECT (j.id)::text AS id,
+    bee.domain_of(j.organisation_id, (j.options ->> 'url'::text)) AS domain_id,
+    (j.member_id)::text AS user_id,
+    (j.organisation_id)::text AS organisation_id,
+        CASE j.status
+            WHEN 'paused'::text THEN 'pending'::text
+            ELSE j.status
+        END AS status,
+    (
+        CASE
+            WHEN (j.status = 'completed'::text) THEN 100.0
+            WHEN ((j.total - u.total) > 0) THEN ((100.0 * ((((j.completed + j.failed) + j.skipped) - u.ended))::numeric) / ((j.total - u.total))::numeric)
+            ELSE 0.0
+        END)::real AS progress,
+    ((j.total - u.total))::integer AS total_tasks,
+    ((j.completed - u.completed))::integer AS completed_tasks,
+    ((j.failed - u.failed))::integer AS failed_tasks,
+    (j.skipped)::integer AS skipped_tasks,
+    (((j.total - u.total) - LEAST(j.from_sitemap, (j.total - u.total))))::integer AS found_tasks,
+    (LEAST(j.from_sitemap, (j.total - u.total)))::integer AS sitemap_tasks,
+    j.created_at,
+    j.started_at,
+    j.finished_at AS completed_at,
+    COALESCE(j.max_active, 1) AS concurrency,
+    (j.kind = 'crawl'::text) AS find_links,
+    (LEAST(j.task_limit, (2147483647)::bigint))::integer AS max_pages,
+    (NULLIF((j.options -> 'include'::text), '[]'::jsonb))::text AS include_paths,
+    (NULLIF((j.options -> 'exclude'::text), '[]'::jsonb))::text AS exclude_paths,
+    j.required_workers
+   FROM (queue.job j
+     CROSS JOIN LATERAL ( SELECT count(*) AS total,
+            count(d.task_id) AS ended,
+            count(*) FILTER (WHERE (d.status = 0)) AS completed,
+            count(*) FILTER (WHERE (d.status = 1)) AS failed
+           FROM (queue.task t
+             LEFT JOIN queue.done d ON ((d.task_id = t.id)))
+          WHERE ((j.kind <> 'scrape'::text) AND (t.job_id = j.id) AND (NOT t.counted))) u)
+  WHERE (NOT j.standing);
+
+CREATE TABLE tenancy.organisation (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    name text NOT NULL,
+    foreign_id text,
+    max_concurrency integer,
+    max_pages_per_day bigint,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT organisation_max_concurrency_check CHECK ((max_concurrency > 0)),
+    CONSTRAINT organisation_max_pages_per_day_check CHECK ((max_pages_per_day > 0)),
+    CONSTRAINT organisation_name_check CHECK (((name <> ''::text) AND (length(name) <= 200)))
+);
+
+ALTER TABLE ONLY tenancy.organisation FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW bee.organisations WITH (security_invoker='true') AS
+ SELECT (id)::text AS id,
+    name,
+    created_at,
+    updated_at
+   FROM tenancy.organisation o;
+
+CREATE VIEW bee.pages WITH (security_invoker='true') AS
+ SELECT id,
+    host_id AS domain_id,
+    path,
+    created_at
+   FROM frontier.url u;
+
+CREATE TABLE queue.lane (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    gate_id bigint NOT NULL,
+    priority smallint DEFAULT 0 NOT NULL,
+    open boolean DEFAULT true NOT NULL,
+    awake boolean DEFAULT true NOT NULL,
+    gap interval,
+    bound integer,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT lane_bound_check CHECK ((bound > 0)),
+    CONSTRAINT lane_gap_check CHECK ((gap >= '00:00:00'::interval))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY queue.lane FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE queue.lease (
+    id bigint NOT NULL,
+    agent_id bigint NOT NULL,
+    claimed_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.01');
+
+CREATE TABLE queue.leased (
+    lease_id bigint NOT NULL,
+    task_id bigint NOT NULL,
+    lane_id bigint NOT NULL,
+    priority smallint NOT NULL,
+    attempts smallint NOT NULL,
+    stalls smallint NOT NULL,
+    slots smallint DEFAULT 0 NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_cost_delay='1');
+
+ALTER TABLE ONLY queue.leased FORCE ROW LEVEL SECURITY;
+
+CREATE SEQUENCE queue.turn_number
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE queue.ready (
+    lane_id bigint NOT NULL,
+    priority smallint NOT NULL,
+    turn bigint DEFAULT nextval('queue.turn_number'::regclass) NOT NULL,
+    task_id bigint NOT NULL,
+    attempts smallint DEFAULT 0 NOT NULL,
+    stalls smallint DEFAULT 0 NOT NULL,
+    deadline timestamp with time zone
+)
+WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0.2', autovacuum_vacuum_cost_delay='1');
+
+ALTER TABLE ONLY queue.ready FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE queue.waiting (
+    task_id bigint NOT NULL,
+    lane_id bigint NOT NULL,
+    priority smallint NOT NULL,
+    run_at timestamp with time zone NOT NULL,
+    attempts smallint DEFAULT 0 NOT NULL,
+    stalls smallint DEFAULT 0 NOT NULL,
+    deadline timestamp with time zone
+)
+WITH (autovacuum_vacuum_scale_factor='0.01');
+
+ALTER TABLE ONLY queue.waiting FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW bee.tasks WITH (security_invoker='true') AS
+ SELECT (t.id)::text AS id,
+    (t.job_id)::text AS job_id,
+    bee.domain_of(t.organisation_id, (t.payload ->> 'url'::text)) AS domain_id,
+    bee.page_of(t.organisation_id, (t.payload ->> 'url'::text)) AS page_id,
+    x.status,
+        CASE t.source
+            WHEN 1 THEN 'link'::text
+            WHEN 2 THEN 'sitemap'::text
+            ELSE 'manual'::text
+        END AS source_type,
+    (t.payload ->> 'found_on'::text) AS source_url,
+    t.created_at,
+    x.started_at,
+    x.finished_at AS completed_at,
+    x.status_code,
+    bee.response_time(t.job_id, x.visit_id) AS response_time,
+    bee.cache_status(t.job_id, x.visit_id) AS cache_status,
+    bee.content_type(t.job_id, x.visit_id) AS content_type,
+    x.error,
+    GREATEST((x.attempts - 1), 0) AS retry_count,
+    ((- t.priority))::real AS priority_score
+   FROM (( SELECT d.task_id,
+            'completed'::text AS status,
+            d.started_at,
+            d.finished_at,
+            ((d.result ->> 'status'::text))::integer AS status_code,
+            ((d.result ->> 'visit_id'::text))::bigint AS visit_id,
+            d.error,
+            (d.attempts)::integer AS attempts
+           FROM queue.done d
+          WHERE (d.status = 0)
+        UNION ALL
+         SELECT d.task_id,
+                CASE d.status
+                    WHEN 1 THEN 'failed'::text
+                    ELSE 'skipped'::text
+                END AS status,
+            d.started_at,
+            d.finished_at,
+            ((d.result ->> 'status'::text))::integer AS status_code,
+            ((d.result ->> 'visit_id'::text))::bigint AS visit_id,
+            COALESCE(d.error,
+                CASE d.status
+                    WHEN 3 THEN 'cancelled'::text
+                    ELSE NULL::text
+                END) AS error,
+            d.attempts
+           FROM queue.done d
+          WHERE (d.status <> 0)
+        UNION ALL
+         SELECT l.task_id,
+            'running'::text AS status,
+            e.claimed_at AS started_at,
+            NULL::timestamp with time zone AS finished_at,
+            NULL::integer AS status_code,
+            NULL::bigint AS visit_id,
+            NULL::text AS error,
+            l.attempts
+           FROM (queue.leased l
+             JOIN queue.lease e ON ((e.id = l.lease_id)))
+        UNION ALL
+         SELECT r.task_id,
+            'pending'::text AS status,
+            NULL::timestamp with time zone AS started_at,
+            NULL::timestamp with time zone AS finished_at,
+            NULL::integer AS status_code,
+            NULL::bigint AS visit_id,
+            NULL::text AS error,
+            r.attempts
+           FROM queue.ready r
+          WHERE (EXISTS ( SELECT
+                   FROM queue.lane l
+                  WHERE ((l.id = r.lane_id) AND l.open)))
+        UNION ALL
+         SELECT w.task_id,
+            'pending'::text AS status,
+            NULL::timestamp with time zone AS started_at,
+            NULL::timestamp with time zone AS finished_at,
+            NULL::integer AS status_code,
+            NULL::bigint AS visit_id,
+            NULL::text AS error,
+            w.attempts
+           FROM queue.waiting w
+          WHERE (EXISTS ( SELECT
+                   FROM queue.lane l
+                  WHERE ((l.id = w.lane_id) AND l.open)))) x
+     JOIN queue.task t ON ((t.id = x.task_id)))
+  WHERE (t.kind = 'single_urls'::text);
+
+CREATE TABLE tenancy.member (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    organisation_id uuid NOT NULL,
+    email text NOT NULL,
+    full_name text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT member_email_check CHECK (((email ~~ '%_@_%'::text) AND (length(email) <= 320)))
+);
+
+ALTER TABLE ONLY tenancy.member FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW bee.users WITH (security_invoker='true') AS
+ SELECT (id)::text AS id,
+    email,
+    full_name,
+    (organisation_id)::text AS organisation_id,
+    created_at,
+    updated_at
+   FROM tenancy.member m;
+
 CREATE TABLE deliver.delivery (
     endpoint_id uuid NOT NULL,
     number bigint NOT NULL,
@@ -1748,27 +2382,6 @@ CREATE TABLE deliver.delivery (
 WITH (fillfactor='80');
 
 ALTER TABLE ONLY deliver.delivery FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE deliver.endpoint (
-    id uuid NOT NULL,
-    organisation_id uuid NOT NULL,
-    job_id uuid NOT NULL,
-    topic text NOT NULL,
-    url text NOT NULL,
-    receiver text NOT NULL,
-    headers jsonb DEFAULT '{}'::jsonb NOT NULL,
-    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
-    events text[] DEFAULT '{}'::text[] NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    due_at timestamp with time zone,
-    lease uuid,
-    leased_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
-    CONSTRAINT endpoint_topic_check CHECK ((topic <> ''::text)),
-    CONSTRAINT endpoint_url_check CHECK ((length(url) <= 16384))
-)
-WITH (fillfactor='70');
-
-ALTER TABLE ONLY deliver.endpoint FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE deliver.inbox (
     organisation_id uuid NOT NULL,
@@ -1804,16 +2417,6 @@ WITH (fillfactor='80');
 
 ALTER TABLE ONLY frontier.candidate FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE frontier.host (
-    id bigint NOT NULL,
-    organisation_id uuid NOT NULL,
-    name text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT host_name_check CHECK ((name <> ''::text))
-);
-
-ALTER TABLE ONLY frontier.host FORCE ROW LEVEL SECURITY;
-
 ALTER TABLE frontier.host ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME frontier.host_id_seq
     START WITH 1
@@ -1831,20 +2434,6 @@ CREATE TABLE frontier.robots (
     exit_code smallint NOT NULL,
     body bytea DEFAULT '\x'::bytea NOT NULL
 );
-
-CREATE TABLE frontier.url (
-    id bigint NOT NULL,
-    organisation_id uuid NOT NULL,
-    host_id bigint NOT NULL,
-    secure boolean NOT NULL,
-    path text NOT NULL,
-    hash bytea NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT url_hash_check CHECK ((length(hash) = 32)),
-    CONSTRAINT url_path_check CHECK ((path ~~ '/%'::text))
-);
-
-ALTER TABLE ONLY frontier.url FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE frontier.url ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME frontier.url_id_seq
@@ -1866,20 +2455,6 @@ CREATE VIEW frontier.url_text WITH (security_invoker='true') AS
         END || h.name) || u.path) AS url
    FROM (frontier.url u
      JOIN frontier.host h ON ((h.id = u.host_id)));
-
-CREATE TABLE knowledge.application (
-    id uuid DEFAULT gen_random_uuid() NOT NULL,
-    organisation_id uuid NOT NULL,
-    name text NOT NULL,
-    rescrape_every interval,
-    created_by uuid,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT application_name_check CHECK (((name <> ''::text) AND (length(name) <= 300))),
-    CONSTRAINT application_rescrape_every_check CHECK ((rescrape_every >= '00:01:00'::interval))
-);
-
-ALTER TABLE ONLY knowledge.application FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE knowledge.chunk (
     id bigint NOT NULL,
@@ -2087,18 +2662,250 @@ ALTER TABLE ONLY knowledge.vector ALTER COLUMN embedding SET STORAGE PLAIN;
 
 ALTER TABLE ONLY knowledge.vector FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE measure.job_time (
-    job_id uuid NOT NULL,
-    type text NOT NULL,
+CREATE TABLE store.content_hash (
+    id bigint NOT NULL,
     organisation_id uuid NOT NULL,
-    operations bigint NOT NULL,
-    failures bigint NOT NULL,
-    milliseconds double precision NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
+    site_id uuid NOT NULL,
+    content_hash bytea NOT NULL,
+    first_seen_page_id uuid NOT NULL,
+    first_version_id bigint NOT NULL,
+    occurrence_count bigint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL,
+    title text,
+    words integer DEFAULT 0 NOT NULL,
+    group_id bigint,
+    similarity smallint,
+    CONSTRAINT content_hash_content_hash_check CHECK ((length(content_hash) = 32)),
+    CONSTRAINT content_hash_similarity_check CHECK (((similarity >= 0) AND (similarity <= 100)))
 )
-WITH (fillfactor='70');
+WITH (fillfactor='80');
 
-ALTER TABLE ONLY measure.job_time FORCE ROW LEVEL SECURITY;
+ALTER TABLE ONLY store.content_hash FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW lexicon.content_hash WITH (security_invoker='true') AS
+ SELECT (encode(content_hash, 'hex'::text))::character varying AS content_hash,
+    first_seen_page_id,
+    (occurrence_count)::integer AS occurrence_count,
+    last_seen_at,
+    created_at
+   FROM store.content_hash c;
+
+CREATE TABLE queue.schedule (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    name_key text GENERATED ALWAYS AS (lower(name)) STORED NOT NULL,
+    kind text NOT NULL,
+    cron text,
+    every interval,
+    timezone text DEFAULT 'UTC'::text NOT NULL,
+    starts_at timestamp with time zone,
+    ends_at timestamp with time zone,
+    site_id uuid,
+    application_id uuid,
+    template jsonb NOT NULL,
+    importance smallint DEFAULT 5 NOT NULL,
+    overlap boolean DEFAULT false NOT NULL,
+    catch_up interval,
+    paused_at timestamp with time zone,
+    next_at timestamp with time zone,
+    last_tick timestamp with time zone,
+    last_job_id uuid,
+    created_by text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT schedule_catch_up_check CHECK ((catch_up >= '00:00:00'::interval)),
+    CONSTRAINT schedule_check CHECK (((kind = 'recurring'::text) = (num_nonnulls(cron, every) = 1))),
+    CONSTRAINT schedule_check1 CHECK (((kind <> 'scheduled'::text) OR (starts_at IS NOT NULL))),
+    CONSTRAINT schedule_check2 CHECK (((paused_at IS NULL) OR (next_at IS NULL))),
+    CONSTRAINT schedule_cron_check CHECK ((length(cron) <= 200)),
+    CONSTRAINT schedule_every_check CHECK ((every > '00:00:00'::interval)),
+    CONSTRAINT schedule_importance_check CHECK (((importance >= 1) AND (importance <= 10))),
+    CONSTRAINT schedule_kind_check CHECK ((kind = ANY (ARRAY['one_time'::text, 'scheduled'::text, 'recurring'::text]))),
+    CONSTRAINT schedule_name_check CHECK (((name <> ''::text) AND (length(name) <= 200)))
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY queue.schedule FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.site (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    organisation_id uuid NOT NULL,
+    name text NOT NULL,
+    name_key text GENERATED ALWAYS AS (lower(name)) STORED NOT NULL,
+    base_url text NOT NULL,
+    implicit boolean DEFAULT false NOT NULL,
+    status text DEFAULT 'active'::text NOT NULL,
+    config jsonb DEFAULT '{}'::jsonb NOT NULL,
+    config_number integer DEFAULT 1 NOT NULL,
+    created_by text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    deleted_at timestamp with time zone,
+    purge boolean DEFAULT false NOT NULL,
+    CONSTRAINT site_check CHECK (((NOT purge) OR (deleted_at IS NOT NULL))),
+    CONSTRAINT site_created_by_check CHECK ((length(created_by) <= 300)),
+    CONSTRAINT site_name_check CHECK (((name <> ''::text) AND (length(name) <= 300))),
+    CONSTRAINT site_status_check CHECK ((status = ANY (ARRAY['active'::text, 'inactive'::text])))
+);
+
+ALTER TABLE ONLY store.site FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW lexicon.crawl_job WITH (security_invoker='true') AS
+ SELECT id,
+    COALESCE(((options ->> 'site_id'::text))::uuid, ( SELECT s.id
+           FROM store.site s
+          WHERE ((s.organisation_id = j.organisation_id) AND s.implicit AND (s.deleted_at IS NULL) AND (s.base_url = "substring"((j.options ->> 'url'::text), '^https?://[^/]+'::text)))
+         LIMIT 1)) AS website_id,
+    (COALESCE(( SELECT h.kind
+           FROM queue.schedule h
+          WHERE ((h.id)::text = (j.metadata ->> 'schedule_id'::text))), 'one_time'::text))::lexicon.job_type_enum AS job_type,
+    (COALESCE((options ->> 'url'::text), ( SELECT (t.payload ->> 'url'::text)
+           FROM queue.task t
+          WHERE (t.job_id = j.id)
+          ORDER BY t.id
+         LIMIT 1)))::character varying AS seed_url,
+    options AS embedded_config,
+    (
+        CASE status
+            WHEN 'paused'::text THEN 'pending'::text
+            ELSE status
+        END)::lexicon.status_enum AS status,
+    LEAST(GREATEST((5 - priority), 1), 10) AS priority,
+    scheduled_at,
+    started_at,
+        CASE
+            WHEN (status <> 'cancelled'::text) THEN finished_at
+            ELSE NULL::timestamp with time zone
+        END AS completed_at,
+        CASE
+            WHEN (status = 'cancelled'::text) THEN finished_at
+            ELSE NULL::timestamp with time zone
+        END AS cancelled_at,
+    (cancelled_by)::character varying AS cancelled_by,
+    cancel_reason AS cancellation_reason,
+    error AS error_message,
+    retry_count,
+    max_retries,
+    metadata,
+    variables,
+    jsonb_build_object('pages_crawled', completed, 'pages_pending', remaining, 'errors', failed, 'pages_skipped', skipped, 'total', total, 'last_update', GREATEST(created_at, started_at, finished_at)) AS progress,
+    created_at,
+    GREATEST(created_at, started_at, finished_at) AS updated_at
+   FROM queue.job j
+  WHERE ((kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'scrape'::text, 'ingest'::text, 'warm'::text])) AND (NOT standing));
+
+CREATE TABLE queue.job_log (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    site_id uuid,
+    step text NOT NULL,
+    level text NOT NULL,
+    message text NOT NULL,
+    context jsonb DEFAULT '{}'::jsonb NOT NULL,
+    trace_id uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT job_log_level_check CHECK ((level = ANY (ARRAY['DEBUG'::text, 'INFO'::text, 'WARNING'::text, 'ERROR'::text, 'CRITICAL'::text])))
+)
+PARTITION BY RANGE (created_at);
+
+ALTER TABLE ONLY queue.job_log FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW lexicon.crawl_log WITH (security_invoker='true') AS
+ SELECT id,
+    job_id,
+    site_id AS website_id,
+    (step)::character varying AS step_name,
+    (level)::lexicon.log_level_enum AS log_level,
+    message,
+    context,
+    trace_id,
+    created_at
+   FROM queue.job_log l;
+
+CREATE TABLE store.likeness (
+    page_id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    version_id bigint NOT NULL,
+    content_id bigint NOT NULL,
+    group_id bigint,
+    similarity smallint,
+    by_hand boolean DEFAULT false NOT NULL
+);
+
+ALTER TABLE ONLY store.likeness FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE store.page (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    site_id uuid NOT NULL,
+    url_id bigint NOT NULL,
+    first_seen_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL,
+    version_id bigint,
+    version_number integer DEFAULT 0 NOT NULL,
+    content_hash bytea,
+    extractor_version smallint,
+    changed_at timestamp with time zone,
+    gone_at timestamp with time zone,
+    returned_at timestamp with time zone
+)
+WITH (fillfactor='80');
+
+ALTER TABLE ONLY store.page FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW lexicon.crawled_page WITH (security_invoker='true') AS
+ SELECT p.id,
+    p.site_id AS website_id,
+    v.job_id,
+    (((
+        CASE
+            WHEN u.secure THEN 'https://'::text
+            ELSE 'http://'::text
+        END || h.name) || u.path))::character varying AS url,
+    (encode(u.hash, 'hex'::text))::character varying AS url_hash,
+    (encode(p.content_hash, 'hex'::text))::character varying AS content_hash,
+    (v.title)::character varying AS title,
+    v.text AS extracted_content,
+    (v.metadata || jsonb_build_object('status_code', v.status, 'content_type', v.content_type, 'language', v.language)) AS metadata,
+    (('sha256:'::text || encode(v.sha256, 'hex'::text)))::character varying AS gcs_html_path,
+        CASE
+            WHEN (v.page_type = 'document'::text) THEN jsonb_build_array(('sha256:'::text || encode(v.sha256, 'hex'::text)))
+            ELSE '[]'::jsonb
+        END AS gcs_documents,
+    COALESCE((o.page_id <> p.id), false) AS is_duplicate,
+    NULLIF(o.page_id, p.id) AS duplicate_of,
+        CASE
+            WHEN (o.page_id <> p.id) THEN (l.similarity)::integer
+            ELSE NULL::integer
+        END AS similarity_score,
+    p.last_seen_at AS crawled_at,
+    p.first_seen_at AS created_at
+   FROM (((((store.page p
+     JOIN frontier.url u ON ((u.id = p.url_id)))
+     JOIN frontier.host h ON ((h.id = u.host_id)))
+     LEFT JOIN store.version v ON ((v.id = p.version_id)))
+     LEFT JOIN store.likeness l ON ((l.page_id = p.id)))
+     LEFT JOIN LATERAL ( SELECT g.page_id
+           FROM store.likeness g
+          WHERE ((g.site_id = l.site_id) AND (g.group_id = l.group_id))
+          ORDER BY g.by_hand, g.page_id
+         LIMIT 1) o ON (true));
+
+CREATE VIEW lexicon.website WITH (security_invoker='true') AS
+ SELECT id,
+    (name)::character varying AS name,
+    (base_url)::character varying AS base_url,
+    config,
+    (status)::lexicon.status_enum AS status,
+    created_at,
+    updated_at,
+    (created_by)::character varying AS created_by
+   FROM store.site s
+  WHERE (deleted_at IS NULL);
 
 CREATE TABLE measure.operation (
     id bigint NOT NULL,
@@ -2214,6 +3021,287 @@ ALTER TABLE measure.request ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE VIEW nuq.group_crawl WITH (security_invoker='true') AS
+ SELECT id,
+    (
+        CASE status
+            WHEN 'completed'::text THEN 'completed'::text
+            WHEN 'failed'::text THEN 'completed'::text
+            WHEN 'cancelled'::text THEN 'cancelled'::text
+            ELSE 'active'::text
+        END)::nuq.group_status AS status,
+    created_at,
+    organisation_id AS owner_id,
+    ((EXTRACT(epoch FROM ttl) * (1000)::numeric))::bigint AS ttl,
+    expires_at
+   FROM queue.job j
+  WHERE ((kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])) AND (NOT standing));
+
+CREATE VIEW nuq.queue_crawl_finished WITH (security_invoker='true') AS
+ SELECT id,
+    'completed'::nuq.job_status AS status,
+    (priority)::integer AS priority,
+    finished_at AS created_at,
+    finished_at,
+    NULL::uuid AS lock,
+    NULL::timestamp with time zone AS locked_at,
+    0 AS stalls,
+    jsonb_build_object('mode', 'crawl_finished', 'team_id', organisation_id, 'crawl_id', id, 'url', (options -> 'url'::text)) AS data,
+    jsonb_build_object('status', status, 'total', total, 'completed', completed, 'failed', failed, 'skipped', skipped, 'cancelled', cancelled) AS returnvalue,
+    error AS failedreason,
+    organisation_id AS owner_id,
+    id AS group_id,
+    'trapline_job'::text AS listen_channel_id
+   FROM queue.job j
+  WHERE ((kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])) AND (NOT standing) AND (status = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])));
+
+CREATE TABLE queue.quota (
+    organisation_id uuid NOT NULL,
+    active integer DEFAULT 0 NOT NULL,
+    day date DEFAULT '1970-01-01'::date NOT NULL,
+    pages bigint DEFAULT 0 NOT NULL,
+    kept_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY queue.quota FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW nuq.queue_scrape WITH (security_invoker='true') AS
+ SELECT queue.uuid_of(t.id) AS id,
+    'completed'::nuq.job_status AS status,
+    (t.priority)::integer AS priority,
+    t.created_at,
+    d.finished_at,
+    NULL::uuid AS lock,
+    NULL::timestamp with time zone AS locked_at,
+    (d.stalls)::integer AS stalls,
+    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
+           FROM deliver.endpoint e
+          WHERE (e.job_id = t.job_id)
+         LIMIT 1), '{}'::jsonb)) AS data,
+    nuq.document_of(t.*, d.*, v.*) AS returnvalue,
+    NULL::text AS failedreason,
+    t.organisation_id AS owner_id,
+    t.job_id AS group_id,
+    NULL::text AS listen_channel_id
+   FROM (((queue.task t
+     JOIN queue.done d ON ((d.task_id = t.id)))
+     JOIN queue.job j ON ((j.id = t.job_id)))
+     LEFT JOIN store.version v ON ((v.id = ((d.result ->> 'version_id'::text))::bigint)))
+  WHERE ((d.status = 0) AND (t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])))
+UNION ALL
+ SELECT j.id,
+    'completed'::nuq.job_status AS status,
+    t.priority,
+    j.created_at,
+    d.finished_at,
+    NULL::uuid AS lock,
+    NULL::timestamp with time zone AS locked_at,
+    d.stalls,
+    nuq.data_of(t.*, j.*) AS data,
+    nuq.document_of(t.*, d.*, v.*) AS returnvalue,
+    NULL::text AS failedreason,
+    j.organisation_id AS owner_id,
+    NULL::uuid AS group_id,
+    NULL::text AS listen_channel_id
+   FROM (((queue.job j
+     JOIN queue.task t ON ((t.job_id = j.id)))
+     JOIN queue.done d ON ((d.task_id = t.id)))
+     LEFT JOIN store.version v ON ((v.id = ((d.result ->> 'version_id'::text))::bigint)))
+  WHERE ((d.status = 0) AND (t.kind = 'single_urls'::text) AND (j.kind = 'scrape'::text))
+UNION ALL
+ SELECT queue.uuid_of(t.id) AS id,
+    'failed'::nuq.job_status AS status,
+    t.priority,
+    t.created_at,
+    d.finished_at,
+    NULL::uuid AS lock,
+    NULL::timestamp with time zone AS locked_at,
+    d.stalls,
+    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
+           FROM deliver.endpoint e
+          WHERE (e.job_id = t.job_id)
+         LIMIT 1), '{}'::jsonb)) AS data,
+    NULL::jsonb AS returnvalue,
+    COALESCE(d.error,
+        CASE d.status
+            WHEN 2 THEN 'skipped'::text
+            ELSE 'cancelled'::text
+        END) AS failedreason,
+    t.organisation_id AS owner_id,
+    t.job_id AS group_id,
+    NULL::text AS listen_channel_id
+   FROM ((queue.done d
+     JOIN queue.task t ON ((t.id = d.task_id)))
+     JOIN queue.job j ON ((j.id = t.job_id)))
+  WHERE ((d.status <> 0) AND (t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])))
+UNION ALL
+ SELECT j.id,
+    'failed'::nuq.job_status AS status,
+    t.priority,
+    j.created_at,
+    d.finished_at,
+    NULL::uuid AS lock,
+    NULL::timestamp with time zone AS locked_at,
+    d.stalls,
+    nuq.data_of(t.*, j.*) AS data,
+    NULL::jsonb AS returnvalue,
+    COALESCE(d.error,
+        CASE d.status
+            WHEN 2 THEN 'skipped'::text
+            ELSE 'cancelled'::text
+        END) AS failedreason,
+    j.organisation_id AS owner_id,
+    NULL::uuid AS group_id,
+    NULL::text AS listen_channel_id
+   FROM ((queue.done d
+     JOIN queue.task t ON ((t.id = d.task_id)))
+     JOIN queue.job j ON ((j.id = t.job_id)))
+  WHERE ((d.status <> 0) AND (t.kind = 'single_urls'::text) AND (j.kind = 'scrape'::text))
+UNION ALL
+ SELECT queue.uuid_of(t.id) AS id,
+    'active'::nuq.job_status AS status,
+    t.priority,
+    t.created_at,
+    NULL::timestamp with time zone AS finished_at,
+    queue.uuid_of(l.id) AS lock,
+    l.claimed_at AS locked_at,
+    x.stalls,
+    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
+           FROM deliver.endpoint e
+          WHERE (e.job_id = t.job_id)
+         LIMIT 1), '{}'::jsonb)) AS data,
+    NULL::jsonb AS returnvalue,
+    NULL::text AS failedreason,
+    t.organisation_id AS owner_id,
+    t.job_id AS group_id,
+    'trapline_job'::text AS listen_channel_id
+   FROM (((queue.leased x
+     JOIN queue.lease l ON ((l.id = x.lease_id)))
+     JOIN queue.task t ON ((t.id = x.task_id)))
+     JOIN queue.job j ON ((j.id = t.job_id)))
+  WHERE ((t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])))
+UNION ALL
+ SELECT j.id,
+    'active'::nuq.job_status AS status,
+    t.priority,
+    j.created_at,
+    NULL::timestamp with time zone AS finished_at,
+    queue.uuid_of(l.id) AS lock,
+    l.claimed_at AS locked_at,
+    x.stalls,
+    nuq.data_of(t.*, j.*) AS data,
+    NULL::jsonb AS returnvalue,
+    NULL::text AS failedreason,
+    j.organisation_id AS owner_id,
+    NULL::uuid AS group_id,
+    'trapline_job'::text AS listen_channel_id
+   FROM (((queue.leased x
+     JOIN queue.lease l ON ((l.id = x.lease_id)))
+     JOIN queue.task t ON ((t.id = x.task_id)))
+     JOIN queue.job j ON ((j.id = t.job_id)))
+  WHERE ((t.kind = 'single_urls'::text) AND (j.kind = 'scrape'::text))
+UNION ALL
+ SELECT queue.uuid_of(t.id) AS id,
+    'queued'::nuq.job_status AS status,
+    t.priority,
+    t.created_at,
+    NULL::timestamp with time zone AS finished_at,
+    NULL::uuid AS lock,
+    NULL::timestamp with time zone AS locked_at,
+    w.stalls,
+    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
+           FROM deliver.endpoint e
+          WHERE (e.job_id = t.job_id)
+         LIMIT 1), '{}'::jsonb)) AS data,
+    NULL::jsonb AS returnvalue,
+    NULL::text AS failedreason,
+    t.organisation_id AS owner_id,
+    t.job_id AS group_id,
+    'trapline_job'::text AS listen_channel_id
+   FROM ((((( SELECT r.task_id,
+            r.stalls
+           FROM queue.ready r
+        UNION ALL
+         SELECT w_1.task_id,
+            w_1.stalls
+           FROM queue.waiting w_1) w
+     JOIN queue.task t ON ((t.id = w.task_id)))
+     JOIN queue.job j ON ((j.id = t.job_id)))
+     LEFT JOIN queue.quota q ON ((q.organisation_id = t.organisation_id)))
+     LEFT JOIN tenancy.organisation o ON ((o.id = t.organisation_id)))
+  WHERE ((t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])) AND (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text])) AND (NOT COALESCE((j.active >= j.max_active), false)) AND (NOT COALESCE((q.active >= o.max_concurrency), false)))
+UNION ALL
+ SELECT j.id,
+    'queued'::nuq.job_status AS status,
+    t.priority,
+    j.created_at,
+    NULL::timestamp with time zone AS finished_at,
+    NULL::uuid AS lock,
+    NULL::timestamp with time zone AS locked_at,
+    w.stalls,
+    nuq.data_of(t.*, j.*) AS data,
+    NULL::jsonb AS returnvalue,
+    NULL::text AS failedreason,
+    j.organisation_id AS owner_id,
+    NULL::uuid AS group_id,
+    'trapline_job'::text AS listen_channel_id
+   FROM ((( SELECT r.task_id,
+            r.stalls
+           FROM queue.ready r
+        UNION ALL
+         SELECT w_1.task_id,
+            w_1.stalls
+           FROM queue.waiting w_1) w
+     JOIN queue.task t ON ((t.id = w.task_id)))
+     JOIN queue.job j ON ((j.id = t.job_id)))
+  WHERE ((t.kind = 'single_urls'::text) AND (j.kind = 'scrape'::text) AND (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text])));
+
+CREATE VIEW nuq.queue_scrape_backlog WITH (security_invoker='true') AS
+ SELECT queue.uuid_of(t.id) AS id,
+    ((nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
+           FROM deliver.endpoint e
+          WHERE (e.job_id = t.job_id)
+         LIMIT 1), '{}'::jsonb)) || '{"concurrencyLimited": true}'::jsonb) AS data,
+    t.created_at,
+    (t.priority)::integer AS priority,
+    'trapline_job'::text AS listen_channel_id,
+    t.organisation_id AS owner_id,
+    t.job_id AS group_id,
+    w.deadline AS times_out_at
+   FROM ((((( SELECT r.task_id,
+            r.deadline
+           FROM queue.ready r
+        UNION ALL
+         SELECT w_1.task_id,
+            w_1.deadline
+           FROM queue.waiting w_1) w
+     JOIN queue.task t ON ((t.id = w.task_id)))
+     JOIN queue.job j ON ((j.id = t.job_id)))
+     LEFT JOIN queue.quota q ON ((q.organisation_id = t.organisation_id)))
+     LEFT JOIN tenancy.organisation o ON ((o.id = t.organisation_id)))
+  WHERE ((t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text])) AND ((j.active >= j.max_active) OR (q.active >= o.max_concurrency)));
+
+CREATE VIEW observability.pg_stat_statements_top_total_time WITH (security_invoker='true') AS
+ SELECT queryid,
+    query,
+    calls,
+    total_exec_time,
+    mean_exec_time,
+    min_exec_time,
+    max_exec_time,
+    stddev_exec_time,
+    rows,
+    shared_blks_hit,
+    shared_blks_read,
+    temp_blks_written
+   FROM public.pg_stat_statements s
+  WHERE (dbid = ( SELECT d.oid
+           FROM pg_database d
+          WHERE (d.datname = current_database())))
+  ORDER BY total_exec_time DESC
+ LIMIT 50;
+
 CREATE TABLE queue.agent (
     id bigint NOT NULL,
     uuid uuid NOT NULL,
@@ -2262,25 +3350,6 @@ CREATE TABLE queue.dead_letter (
 ALTER TABLE ONLY queue.dead_letter ALTER COLUMN error SET STATISTICS 0;
 
 ALTER TABLE ONLY queue.dead_letter FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE queue.done (
-    task_id bigint NOT NULL,
-    status smallint NOT NULL,
-    code smallint,
-    attempts smallint NOT NULL,
-    stalls smallint NOT NULL,
-    agent_id bigint,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone DEFAULT now() NOT NULL,
-    error text,
-    result jsonb,
-    CONSTRAINT done_check CHECK (((status <> 1) OR (error IS NOT NULL))),
-    CONSTRAINT done_status_check CHECK (((status >= 0) AND (status <= 3)))
-);
-ALTER TABLE ONLY queue.done ALTER COLUMN error SET STATISTICS 0;
-ALTER TABLE ONLY queue.done ALTER COLUMN result SET STATISTICS 0;
-
-ALTER TABLE ONLY queue.done FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE queue.duty (
     name text NOT NULL,
@@ -2341,88 +3410,6 @@ ALTER TABLE queue.gate ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
-CREATE TABLE queue.job (
-    id uuid NOT NULL,
-    organisation_id uuid NOT NULL,
-    member_id uuid,
-    kind text NOT NULL,
-    status text DEFAULT 'pending'::text NOT NULL,
-    standing boolean DEFAULT false NOT NULL,
-    priority smallint DEFAULT 0 NOT NULL,
-    parent_id uuid,
-    retry_of uuid,
-    retry_count integer DEFAULT 0 NOT NULL,
-    max_retries integer DEFAULT 3 NOT NULL,
-    round integer DEFAULT 1 NOT NULL,
-    options jsonb DEFAULT '{}'::jsonb NOT NULL,
-    variables jsonb DEFAULT '{}'::jsonb NOT NULL,
-    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
-    trace_id uuid,
-    zero_data_retention boolean DEFAULT false NOT NULL,
-    task_limit bigint,
-    max_active integer,
-    required_workers integer DEFAULT 1 NOT NULL,
-    total bigint DEFAULT 0 NOT NULL,
-    remaining bigint DEFAULT 0 NOT NULL,
-    completed bigint DEFAULT 0 NOT NULL,
-    failed bigint DEFAULT 0 NOT NULL,
-    skipped bigint DEFAULT 0 NOT NULL,
-    cancelled bigint DEFAULT 0 NOT NULL,
-    found bigint DEFAULT 0 NOT NULL,
-    from_sitemap bigint DEFAULT 0 NOT NULL,
-    reserved bigint DEFAULT 0 NOT NULL,
-    overflow bigint DEFAULT 0 NOT NULL,
-    active integer DEFAULT 0 NOT NULL,
-    last_event bigint DEFAULT 0 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    scheduled_at timestamp with time zone,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    ttl interval DEFAULT '24:00:00'::interval NOT NULL,
-    failed_ttl interval,
-    expires_at timestamp with time zone,
-    cancelled_by text,
-    cancel_reason text,
-    error text,
-    CONSTRAINT job_check CHECK ((parent_id <> id)),
-    CONSTRAINT job_check1 CHECK ((retry_of <> id)),
-    CONSTRAINT job_check2 CHECK (((task_limit IS NULL) OR (reserved <= task_limit))),
-    CONSTRAINT job_failed_ttl_check CHECK ((failed_ttl > '00:00:00'::interval)),
-    CONSTRAINT job_kind_check CHECK ((kind <> ''::text)),
-    CONSTRAINT job_max_active_check CHECK ((max_active > 0)),
-    CONSTRAINT job_max_retries_check CHECK ((max_retries >= 0)),
-    CONSTRAINT job_overflow_check CHECK ((overflow >= 0)),
-    CONSTRAINT job_remaining_check CHECK ((remaining >= 0)),
-    CONSTRAINT job_required_workers_check CHECK ((required_workers > 0)),
-    CONSTRAINT job_reserved_check CHECK ((reserved >= 0)),
-    CONSTRAINT job_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
-    CONSTRAINT job_task_limit_check CHECK ((task_limit >= 0)),
-    CONSTRAINT job_ttl_check CHECK ((ttl > '00:00:00'::interval))
-)
-WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
-ALTER TABLE ONLY queue.job ALTER COLUMN options SET STATISTICS 0;
-ALTER TABLE ONLY queue.job ALTER COLUMN variables SET STATISTICS 0;
-ALTER TABLE ONLY queue.job ALTER COLUMN metadata SET STATISTICS 0;
-
-ALTER TABLE ONLY queue.job FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE queue.job_log (
-    id bigint NOT NULL,
-    organisation_id uuid NOT NULL,
-    job_id uuid NOT NULL,
-    site_id uuid,
-    step text NOT NULL,
-    level text NOT NULL,
-    message text NOT NULL,
-    context jsonb DEFAULT '{}'::jsonb NOT NULL,
-    trace_id uuid,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT job_log_level_check CHECK ((level = ANY (ARRAY['DEBUG'::text, 'INFO'::text, 'WARNING'::text, 'ERROR'::text, 'CRITICAL'::text])))
-)
-PARTITION BY RANGE (created_at);
-
-ALTER TABLE ONLY queue.job_log FORCE ROW LEVEL SECURITY;
-
 CREATE TABLE queue.job_log_day (
     organisation_id uuid NOT NULL,
     day date NOT NULL,
@@ -2480,24 +3467,6 @@ ALTER TABLE queue.job_tally ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
-CREATE TABLE queue.lane (
-    id bigint NOT NULL,
-    organisation_id uuid NOT NULL,
-    job_id uuid NOT NULL,
-    gate_id bigint NOT NULL,
-    priority smallint DEFAULT 0 NOT NULL,
-    open boolean DEFAULT true NOT NULL,
-    awake boolean DEFAULT true NOT NULL,
-    gap interval,
-    bound integer,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT lane_bound_check CHECK ((bound > 0)),
-    CONSTRAINT lane_gap_check CHECK ((gap >= '00:00:00'::interval))
-)
-WITH (fillfactor='80');
-
-ALTER TABLE ONLY queue.lane FORCE ROW LEVEL SECURITY;
-
 ALTER TABLE queue.lane ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME queue.lane_id_seq
     START WITH 1
@@ -2506,14 +3475,6 @@ ALTER TABLE queue.lane ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
-
-CREATE TABLE queue.lease (
-    id bigint NOT NULL,
-    agent_id bigint NOT NULL,
-    claimed_at timestamp with time zone DEFAULT now() NOT NULL,
-    expires_at timestamp with time zone NOT NULL
-)
-WITH (autovacuum_vacuum_scale_factor='0.01');
 
 ALTER TABLE queue.lease ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTITY (
     SEQUENCE NAME queue.lease_id_seq
@@ -2524,19 +3485,6 @@ ALTER TABLE queue.lease ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTITY (
     CACHE 1
 );
 
-CREATE TABLE queue.leased (
-    lease_id bigint NOT NULL,
-    task_id bigint NOT NULL,
-    lane_id bigint NOT NULL,
-    priority smallint NOT NULL,
-    attempts smallint NOT NULL,
-    stalls smallint NOT NULL,
-    slots smallint DEFAULT 0 NOT NULL
-)
-WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_cost_delay='1');
-
-ALTER TABLE ONLY queue.leased FORCE ROW LEVEL SECURITY;
-
 CREATE TABLE queue.overflow (
     job_id uuid NOT NULL,
     task_id bigint NOT NULL
@@ -2544,74 +3492,48 @@ CREATE TABLE queue.overflow (
 
 ALTER TABLE ONLY queue.overflow FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE queue.quota (
-    organisation_id uuid NOT NULL,
-    active integer DEFAULT 0 NOT NULL,
-    day date DEFAULT '1970-01-01'::date NOT NULL,
-    pages bigint DEFAULT 0 NOT NULL,
-    kept_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL
-)
-WITH (fillfactor='50');
-
-ALTER TABLE ONLY queue.quota FORCE ROW LEVEL SECURITY;
-
-CREATE SEQUENCE queue.turn_number
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
-CREATE TABLE queue.ready (
-    lane_id bigint NOT NULL,
-    priority smallint NOT NULL,
-    turn bigint DEFAULT nextval('queue.turn_number'::regclass) NOT NULL,
-    task_id bigint NOT NULL,
-    attempts smallint DEFAULT 0 NOT NULL,
-    stalls smallint DEFAULT 0 NOT NULL,
-    deadline timestamp with time zone
-)
-WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0.2', autovacuum_vacuum_cost_delay='1');
-
-ALTER TABLE ONLY queue.ready FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE queue.schedule (
+CREATE TABLE queue.past_job (
     id uuid NOT NULL,
     organisation_id uuid NOT NULL,
-    name text NOT NULL,
-    name_key text GENERATED ALWAYS AS (lower(name)) STORED NOT NULL,
     kind text NOT NULL,
-    cron text,
-    every interval,
-    timezone text DEFAULT 'UTC'::text NOT NULL,
-    starts_at timestamp with time zone,
-    ends_at timestamp with time zone,
-    site_id uuid,
-    application_id uuid,
-    template jsonb NOT NULL,
-    importance smallint DEFAULT 5 NOT NULL,
-    overlap boolean DEFAULT false NOT NULL,
-    catch_up interval,
-    paused_at timestamp with time zone,
-    next_at timestamp with time zone,
-    last_tick timestamp with time zone,
-    last_job_id uuid,
-    created_by text,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT schedule_catch_up_check CHECK ((catch_up >= '00:00:00'::interval)),
-    CONSTRAINT schedule_check CHECK (((kind = 'recurring'::text) = (num_nonnulls(cron, every) = 1))),
-    CONSTRAINT schedule_check1 CHECK (((kind <> 'scheduled'::text) OR (starts_at IS NOT NULL))),
-    CONSTRAINT schedule_check2 CHECK (((paused_at IS NULL) OR (next_at IS NULL))),
-    CONSTRAINT schedule_cron_check CHECK ((length(cron) <= 200)),
-    CONSTRAINT schedule_every_check CHECK ((every > '00:00:00'::interval)),
-    CONSTRAINT schedule_importance_check CHECK (((importance >= 1) AND (importance <= 10))),
-    CONSTRAINT schedule_kind_check CHECK ((kind = ANY (ARRAY['one_time'::text, 'scheduled'::text, 'recurring'::text]))),
-    CONSTRAINT schedule_name_check CHECK (((name <> ''::text) AND (length(name) <= 200)))
+    status text NOT NULL,
+    base_url text NOT NULL,
+    total bigint NOT NULL,
+    completed bigint NOT NULL,
+    failed bigint NOT NULL,
+    indexed bigint NOT NULL,
+    auto_index boolean NOT NULL,
+    metadata jsonb NOT NULL,
+    error text,
+    created_at timestamp with time zone NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone NOT NULL,
+    expired_at timestamp with time zone
 )
-WITH (fillfactor='80');
+PARTITION BY RANGE (finished_at);
 
-ALTER TABLE ONLY queue.schedule FORCE ROW LEVEL SECURITY;
+ALTER TABLE ONLY queue.past_job FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE queue.past_job_default (
+    id uuid CONSTRAINT past_job_id_not_null NOT NULL,
+    organisation_id uuid CONSTRAINT past_job_organisation_id_not_null NOT NULL,
+    kind text CONSTRAINT past_job_kind_not_null NOT NULL,
+    status text CONSTRAINT past_job_status_not_null NOT NULL,
+    base_url text CONSTRAINT past_job_base_url_not_null NOT NULL,
+    total bigint CONSTRAINT past_job_total_not_null NOT NULL,
+    completed bigint CONSTRAINT past_job_completed_not_null NOT NULL,
+    failed bigint CONSTRAINT past_job_failed_not_null NOT NULL,
+    indexed bigint CONSTRAINT past_job_indexed_not_null NOT NULL,
+    auto_index boolean CONSTRAINT past_job_auto_index_not_null NOT NULL,
+    metadata jsonb CONSTRAINT past_job_metadata_not_null NOT NULL,
+    error text,
+    created_at timestamp with time zone CONSTRAINT past_job_created_at_not_null NOT NULL,
+    started_at timestamp with time zone CONSTRAINT past_job_started_at_not_null NOT NULL,
+    finished_at timestamp with time zone CONSTRAINT past_job_finished_at_not_null NOT NULL,
+    expired_at timestamp with time zone
+);
+
+ALTER TABLE ONLY queue.past_job_default FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE queue.schedule_run (
     id bigint NOT NULL,
@@ -2687,29 +3609,6 @@ ALTER TABLE queue.statistic ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
-CREATE TABLE queue.task (
-    id bigint NOT NULL,
-    organisation_id uuid NOT NULL,
-    job_id uuid NOT NULL,
-    lane_id bigint NOT NULL,
-    gate_id bigint NOT NULL,
-    parent_id bigint,
-    kind text NOT NULL,
-    payload jsonb NOT NULL,
-    priority smallint DEFAULT 0 NOT NULL,
-    max_attempts smallint NOT NULL,
-    timeout interval,
-    deadline timestamp with time zone,
-    counted boolean DEFAULT true NOT NULL,
-    source smallint DEFAULT 0 NOT NULL,
-    trace_id uuid,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT task_max_attempts_check CHECK ((max_attempts > 0))
-);
-ALTER TABLE ONLY queue.task ALTER COLUMN payload SET STATISTICS 0;
-
-ALTER TABLE ONLY queue.task FORCE ROW LEVEL SECURITY;
-
 ALTER TABLE queue.task ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME queue.task_id_seq
     START WITH 1
@@ -2729,18 +3628,91 @@ CREATE TABLE queue.unique_key (
 
 ALTER TABLE ONLY queue.unique_key FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE queue.waiting (
-    task_id bigint NOT NULL,
-    lane_id bigint NOT NULL,
-    priority smallint NOT NULL,
-    run_at timestamp with time zone NOT NULL,
-    attempts smallint DEFAULT 0 NOT NULL,
-    stalls smallint DEFAULT 0 NOT NULL,
-    deadline timestamp with time zone
-)
-WITH (autovacuum_vacuum_scale_factor='0.01');
+CREATE VIEW rag.knowledge_sources WITH (security_invoker='true') AS
+ SELECT id,
+    application_id,
+    (
+        CASE kind
+            WHEN 'site'::text THEN 'site_crawl'::text
+            ELSE kind
+        END)::character varying AS type,
+    name,
+    uri AS url,
+    (status)::character varying AS status,
+    error,
+    config AS embedding_config,
+    created_by AS user_id,
+    created_at,
+    updated_at
+   FROM knowledge.source s;
 
-ALTER TABLE ONLY queue.waiting FORCE ROW LEVEL SECURITY;
+CREATE VIEW rag.processing_jobs WITH (security_invoker='true') AS
+ SELECT queue.uuid_of(t.id) AS id,
+    ((t.payload ->> 'application_id'::text))::uuid AS application_id,
+    ((t.payload ->> 'source_id'::text))::uuid AS knowledge_source_id,
+    (
+        CASE
+            WHEN (t.kind = 'file'::text) THEN 'file'::text
+            WHEN (s.kind = 'site'::text) THEN 'crawl_page'::text
+            ELSE 'url'::text
+        END)::character varying AS type,
+    (x.status)::character varying AS status,
+    (- (t.priority)::integer) AS priority,
+    t.payload,
+    (x.attempts)::integer AS attempts,
+    (t.max_attempts)::integer AS max_attempts,
+    x.error AS last_error,
+    t.created_at,
+    x.started_at,
+    x.finished_at AS completed_at,
+    x.heartbeat_at,
+    s.config AS embedding_config,
+    j.member_id AS user_id
+   FROM (((( SELECT d.task_id,
+                CASE d.status
+                    WHEN 0 THEN 'completed'::text
+                    WHEN 1 THEN 'failed'::text
+                    ELSE 'cancelled'::text
+                END AS status,
+            d.attempts,
+            d.error,
+            d.started_at,
+            d.finished_at,
+            NULL::timestamp with time zone AS heartbeat_at
+           FROM queue.done d
+        UNION ALL
+         SELECT l.task_id,
+            'processing'::text AS status,
+            l.attempts,
+            NULL::text AS error,
+            e.claimed_at AS started_at,
+            NULL::timestamp with time zone AS finished_at,
+            GREATEST(a.heartbeat_at, e.claimed_at) AS heartbeat_at
+           FROM ((queue.leased l
+             JOIN queue.lease e ON ((e.id = l.lease_id)))
+             LEFT JOIN queue.agent a ON ((a.id = e.agent_id)))
+        UNION ALL
+         SELECT r.task_id,
+            'pending'::text AS status,
+            r.attempts,
+            NULL::text AS error,
+            NULL::timestamp with time zone AS started_at,
+            NULL::timestamp with time zone AS finished_at,
+            NULL::timestamp with time zone AS heartbeat_at
+           FROM queue.ready r
+        UNION ALL
+         SELECT w.task_id,
+            'pending'::text AS status,
+            w.attempts,
+            NULL::text AS error,
+            NULL::timestamp with time zone AS started_at,
+            NULL::timestamp with time zone AS finished_at,
+            NULL::timestamp with time zone AS heartbeat_at
+           FROM queue.waiting w) x
+     JOIN queue.task t ON ((t.id = x.task_id)))
+     JOIN queue.job j ON ((j.id = t.job_id)))
+     LEFT JOIN knowledge.source s ON ((s.id = ((t.payload ->> 'source_id'::text))::uuid)))
+  WHERE ((t.kind = ANY (ARRAY['file'::text, 'index'::text])) AND ((x.status <> 'pending'::text) OR (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text]))));
 
 CREATE TABLE store.blob (
     sha256 bytea NOT NULL,
@@ -2756,32 +3728,6 @@ CREATE TABLE store.blob (
 ALTER TABLE ONLY store.blob ALTER COLUMN data SET STORAGE EXTERNAL;
 
 ALTER TABLE ONLY store.blob FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE store.version (
-    id bigint NOT NULL,
-    organisation_id uuid NOT NULL,
-    page_id uuid NOT NULL,
-    number integer NOT NULL,
-    visit_id bigint NOT NULL,
-    job_id uuid,
-    fetched_at timestamp with time zone NOT NULL,
-    content_hash bytea NOT NULL,
-    extractor_version smallint NOT NULL,
-    status smallint,
-    content_type text,
-    title text,
-    language text,
-    page_type text,
-    text text NOT NULL,
-    markdown text NOT NULL,
-    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
-    links jsonb DEFAULT '[]'::jsonb NOT NULL,
-    warning text,
-    sha256 bytea,
-    CONSTRAINT version_content_hash_check CHECK ((length(content_hash) = 32))
-);
-
-ALTER TABLE ONLY store.version FORCE ROW LEVEL SECURITY;
 
 CREATE VIEW store.blob_use WITH (security_invoker='true') AS
  SELECT v.sha256
@@ -2845,27 +3791,6 @@ ALTER TABLE store.change ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
-
-CREATE TABLE store.content_hash (
-    id bigint NOT NULL,
-    organisation_id uuid NOT NULL,
-    site_id uuid NOT NULL,
-    content_hash bytea NOT NULL,
-    first_seen_page_id uuid NOT NULL,
-    first_version_id bigint NOT NULL,
-    occurrence_count bigint DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    last_seen_at timestamp with time zone NOT NULL,
-    title text,
-    words integer DEFAULT 0 NOT NULL,
-    group_id bigint,
-    similarity smallint,
-    CONSTRAINT content_hash_content_hash_check CHECK ((length(content_hash) = 32)),
-    CONSTRAINT content_hash_similarity_check CHECK (((similarity >= 0) AND (similarity <= 100)))
-)
-WITH (fillfactor='80');
-
-ALTER TABLE ONLY store.content_hash FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE store.content_hash ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME store.content_hash_id_seq
@@ -2955,38 +3880,6 @@ ALTER TABLE ONLY store.fleeting_default ALTER COLUMN body SET STATISTICS 0;
 
 ALTER TABLE ONLY store.fleeting_default FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE store.likeness (
-    page_id uuid NOT NULL,
-    organisation_id uuid NOT NULL,
-    site_id uuid NOT NULL,
-    version_id bigint NOT NULL,
-    content_id bigint NOT NULL,
-    group_id bigint,
-    similarity smallint,
-    by_hand boolean DEFAULT false NOT NULL
-);
-
-ALTER TABLE ONLY store.likeness FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE store.page (
-    id uuid NOT NULL,
-    organisation_id uuid NOT NULL,
-    site_id uuid NOT NULL,
-    url_id bigint NOT NULL,
-    first_seen_at timestamp with time zone NOT NULL,
-    last_seen_at timestamp with time zone NOT NULL,
-    version_id bigint,
-    version_number integer DEFAULT 0 NOT NULL,
-    content_hash bytea,
-    extractor_version smallint,
-    changed_at timestamp with time zone,
-    gone_at timestamp with time zone,
-    returned_at timestamp with time zone
-)
-WITH (fillfactor='80');
-
-ALTER TABLE ONLY store.page FORCE ROW LEVEL SECURITY;
-
 CREATE TABLE store.sighting (
     organisation_id uuid NOT NULL,
     site_id uuid NOT NULL,
@@ -2996,29 +3889,6 @@ CREATE TABLE store.sighting (
 );
 
 ALTER TABLE ONLY store.sighting FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE store.site (
-    id uuid DEFAULT gen_random_uuid() NOT NULL,
-    organisation_id uuid NOT NULL,
-    name text NOT NULL,
-    name_key text GENERATED ALWAYS AS (lower(name)) STORED NOT NULL,
-    base_url text NOT NULL,
-    implicit boolean DEFAULT false NOT NULL,
-    status text DEFAULT 'active'::text NOT NULL,
-    config jsonb DEFAULT '{}'::jsonb NOT NULL,
-    config_number integer DEFAULT 1 NOT NULL,
-    created_by text,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    deleted_at timestamp with time zone,
-    purge boolean DEFAULT false NOT NULL,
-    CONSTRAINT site_check CHECK (((NOT purge) OR (deleted_at IS NOT NULL))),
-    CONSTRAINT site_created_by_check CHECK ((length(created_by) <= 300)),
-    CONSTRAINT site_name_check CHECK (((name <> ''::text) AND (length(name) <= 300))),
-    CONSTRAINT site_status_check CHECK ((status = ANY (ARRAY['active'::text, 'inactive'::text])))
-);
-
-ALTER TABLE ONLY store.site FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE store.site_config (
     site_id uuid NOT NULL,
@@ -3083,33 +3953,6 @@ CREATE TABLE tenancy.api_key (
 
 ALTER TABLE ONLY tenancy.api_key FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE tenancy.member (
-    id uuid DEFAULT gen_random_uuid() NOT NULL,
-    organisation_id uuid NOT NULL,
-    email text NOT NULL,
-    full_name text,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT member_email_check CHECK (((email ~~ '%_@_%'::text) AND (length(email) <= 320)))
-);
-
-ALTER TABLE ONLY tenancy.member FORCE ROW LEVEL SECURITY;
-
-CREATE TABLE tenancy.organisation (
-    id uuid DEFAULT gen_random_uuid() NOT NULL,
-    name text NOT NULL,
-    foreign_id text,
-    max_concurrency integer,
-    max_pages_per_day bigint,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT organisation_max_concurrency_check CHECK ((max_concurrency > 0)),
-    CONSTRAINT organisation_max_pages_per_day_check CHECK ((max_pages_per_day > 0)),
-    CONSTRAINT organisation_name_check CHECK (((name <> ''::text) AND (length(name) <= 200)))
-);
-
-ALTER TABLE ONLY tenancy.organisation FORCE ROW LEVEL SECURITY;
-
 CREATE TABLE tenancy.usage (
     organisation_id uuid NOT NULL,
     day date NOT NULL,
@@ -3120,6 +3963,233 @@ CREATE TABLE tenancy.usage (
 WITH (fillfactor='50');
 
 ALTER TABLE ONLY tenancy.usage FORCE ROW LEVEL SECURITY;
+
+CREATE VIEW unobtanium.agent WITH (security_invoker='true') AS
+ SELECT id AS agent_id,
+    unobtanium.seconds(started_at) AS time_started_unix_utc,
+    unobtanium.seconds(
+        CASE
+            WHEN (NOT died) THEN finished_at
+            ELSE NULL::timestamp with time zone
+        END) AS time_finished_unix_utc,
+    uuid AS agent_uuid,
+    name,
+    user_agent AS http_user_agent
+   FROM queue.agent a;
+
+CREATE VIEW unobtanium.crawl_candidate WITH (security_invoker='true') AS
+ SELECT url_id,
+    unobtanium.seconds(last_visit_at) AS last_crawl_time_unix_utc,
+    (last_exit_code)::integer AS last_crawl_exit_code,
+    unobtanium.seconds(last_contentful_at) AS last_contentful_crawl_time_unix_utc,
+    last_etag AS last_contentful_http_etag
+   FROM frontier.candidate c;
+
+CREATE VIEW unobtanium.crawl_log WITH (security_invoker='true') AS
+ SELECT id AS crawl_log_id,
+    agent_id,
+    url_id,
+    (crawl_type)::integer AS crawl_type,
+    uuid AS crawl_uuid,
+    unobtanium.seconds(started_at) AS time_started_unix_utc,
+    took_ms AS time_taken_ms,
+    (exit_code)::integer AS exit_code,
+    message
+   FROM archive.visit v;
+
+CREATE VIEW unobtanium.file WITH (security_invoker='true') AS
+ SELECT visit_id AS file_id,
+    visit_id AS crawl_log_id,
+    unobtanium.part_of(visit_id, request_number) AS request_id,
+    url_id,
+    unobtanium.seconds(last_modified) AS last_modified_unix_utc,
+    size AS file_size,
+    mimetype_id,
+    canonical_url_id
+   FROM archive.file f;
+
+CREATE VIEW unobtanium.file_text WITH (security_invoker='true') AS
+ SELECT f.visit_id AS file_id,
+    v.text
+   FROM (archive.file f
+     JOIN LATERAL ( SELECT s.markdown AS text
+           FROM store.version s
+          WHERE ((s.sha256 = f.sha256) AND (s.organisation_id = f.organisation_id))
+          ORDER BY s.id
+         LIMIT 1) v ON (true));
+
+CREATE VIEW unobtanium.mimetype WITH (security_invoker='true') AS
+ SELECT id AS mimetype_id,
+    name AS mimetype
+   FROM archive.mimetype m;
+
+CREATE VIEW unobtanium.redirect WITH (security_invoker='true') AS
+ SELECT unobtanium.part_of(visit_id, number) AS redirect_id,
+    visit_id AS crawl_log_id,
+    unobtanium.part_of(visit_id, request_number) AS request_id,
+    url_id,
+    unobtanium.seconds(last_modified) AS last_modified_unix_utc,
+    to_url_id,
+    (source)::integer AS information_source,
+    is_permanent,
+    by_security_policy
+   FROM archive.redirect r;
+
+CREATE VIEW unobtanium.request WITH (security_invoker='true') AS
+ SELECT unobtanium.part_of(visit_id, number) AS request_id,
+    visit_id AS crawl_log_id,
+    url_id,
+    unobtanium.seconds(sent_at) AS time_sent_unix_utc,
+    (round((total_ms)::double precision))::integer AS request_duration_ms,
+    robots_approved AS robotstxt_approved,
+    (exit_code)::integer AS exit_code,
+    unobtanium.seconds(last_modified) AS server_last_modified_unix_utc,
+    (status)::integer AS http_status_code,
+    (etag)::character varying AS http_etag
+   FROM archive.request r;
+
+CREATE VIEW unobtanium.url WITH (security_invoker='true') AS
+ SELECT id AS url_id,
+    url
+   FROM frontier.url_text u;
+
+CREATE VIEW webhook.change_events WITH (security_invoker='true') AS
+ SELECT c.id,
+    (COALESCE(c.watch_id, (c.page_id)::text))::character varying AS watch_id,
+    COALESCE(c.watch_url, u.url) AS watch_url,
+    c.detected_at,
+    COALESCE(c.diff_summary, format('%s: +%s -%s lines'::text, c.status, COALESCE(c.added_lines, 0), COALESCE(c.removed_lines, 0))) AS diff_summary,
+    c.snapshot_url,
+    ((c.rescrape_job_id)::text)::character varying AS rescrape_job_id,
+    (c.rescrape_status)::character varying AS rescrape_status,
+    c.indexed_at,
+    c.metadata,
+    c.created_at
+   FROM (store.change c
+     LEFT JOIN frontier.url_text u ON ((u.id = c.url_id)))
+  WHERE (c.status <> 'same'::text);
+
+CREATE VIEW webhook.crawl_sessions WITH (security_invoker='true') AS
+ SELECT j.id,
+    ((j.id)::text)::character varying AS job_id,
+    (COALESCE((j.options ->> 'url'::text), ( SELECT (t.payload ->> 'url'::text)
+           FROM queue.task t
+          WHERE (t.job_id = j.id)
+          ORDER BY t.id
+         LIMIT 1), ''::text))::character varying AS base_url,
+    (
+        CASE j.kind
+            WHEN 'batch_scrape'::text THEN 'scrape_batch'::text
+            ELSE j.kind
+        END)::character varying AS operation_type,
+    COALESCE(j.started_at, j.created_at) AS started_at,
+    j.finished_at AS completed_at,
+    (
+        CASE
+            WHEN (j.finished_at IS NULL) THEN 'in_progress'::text
+            ELSE j.status
+        END)::character varying AS status,
+        CASE
+            WHEN (j.finished_at IS NOT NULL) THEN (j.status = 'completed'::text)
+            ELSE NULL::boolean
+        END AS success,
+    ((j.total - u.total))::integer AS total_urls,
+    ((j.completed - u.completed))::integer AS completed_urls,
+    ((j.failed - u.failed))::integer AS failed_urls,
+    ((j.total - u.total))::integer AS total_pages,
+    (u.indexed)::integer AS pages_indexed,
+    ((j.failed - u.failed))::integer AS pages_failed,
+    webhook.took(j.id, 'chunking'::text) AS total_chunking_ms,
+    webhook.took(j.id, 'embedding'::text) AS total_embedding_ms,
+    webhook.took(j.id, 'vector'::text) AS total_qdrant_ms,
+    webhook.took(j.id, 'bm25'::text) AS total_bm25_ms,
+    ((EXTRACT(epoch FROM (j.finished_at - COALESCE(j.started_at, j.created_at))) * (1000)::numeric))::double precision AS duration_ms,
+    COALESCE(webhook.moment((j.metadata ->> 'initiated_at'::text)), j.created_at) AS initiated_at,
+    ((EXTRACT(epoch FROM (j.finished_at - COALESCE(webhook.moment((j.metadata ->> 'initiated_at'::text)), j.created_at))) * (1000)::numeric))::double precision AS e2e_duration_ms,
+    COALESCE(((j.options -> 'index'::text) = 'true'::jsonb), false) AS auto_index,
+    j.expires_at,
+    j.metadata AS extra_metadata,
+    j.error AS error_message,
+    j.created_at,
+    GREATEST(j.created_at, j.started_at, j.finished_at) AS updated_at
+   FROM (queue.job j
+     CROSS JOIN LATERAL ( SELECT count(*) AS total,
+            count(*) FILTER (WHERE (d.status = 0)) AS completed,
+            count(*) FILTER (WHERE (d.status = 1)) AS failed,
+            count(*) FILTER (WHERE ((d.status = 0) AND (t.kind = ANY (ARRAY['index'::text, 'file'::text])))) AS indexed
+           FROM (queue.task t
+             LEFT JOIN queue.done d ON ((d.task_id = t.id)))
+          WHERE ((j.kind <> 'scrape'::text) AND (t.job_id = j.id) AND (NOT t.counted))) u)
+  WHERE (NOT j.standing)
+UNION ALL
+ SELECT p.id,
+    ((p.id)::text)::character varying AS job_id,
+    (p.base_url)::character varying AS base_url,
+        CASE p.kind
+            WHEN 'batch_scrape'::text THEN 'scrape_batch'::text
+            ELSE p.kind
+        END AS operation_type,
+    p.started_at,
+    p.finished_at AS completed_at,
+    p.status,
+    (p.status = 'completed'::text) AS success,
+    (p.total)::integer AS total_urls,
+    (p.completed)::integer AS completed_urls,
+    (p.failed)::integer AS failed_urls,
+    (p.total)::integer AS total_pages,
+    (p.indexed)::integer AS pages_indexed,
+    (p.failed)::integer AS pages_failed,
+    webhook.took(p.id, 'chunking'::text) AS total_chunking_ms,
+    webhook.took(p.id, 'embedding'::text) AS total_embedding_ms,
+    webhook.took(p.id, 'vector'::text) AS total_qdrant_ms,
+    webhook.took(p.id, 'bm25'::text) AS total_bm25_ms,
+    ((EXTRACT(epoch FROM (p.finished_at - p.started_at)) * (1000)::numeric))::double precision AS duration_ms,
+    COALESCE(webhook.moment((p.metadata ->> 'initiated_at'::text)), p.created_at) AS initiated_at,
+    ((EXTRACT(epoch FROM (p.finished_at - COALESCE(webhook.moment((p.metadata ->> 'initiated_at'::text)), p.created_at))) * (1000)::numeric))::double precision AS e2e_duration_ms,
+    p.auto_index,
+    p.expired_at AS expires_at,
+    p.metadata AS extra_metadata,
+    p.error AS error_message,
+    p.created_at,
+    p.finished_at AS updated_at
+   FROM queue.past_job p
+  WHERE (NOT (EXISTS ( SELECT
+           FROM queue.job j
+          WHERE (j.id = p.id))));
+
+CREATE VIEW webhook.operation_metrics WITH (security_invoker='true') AS
+ SELECT queue.uuid_of(id) AS id,
+    recorded_at AS "timestamp",
+    (
+        CASE type
+            WHEN 'vector'::text THEN 'qdrant'::text
+            ELSE type
+        END)::character varying AS operation_type,
+    (name)::character varying AS operation_name,
+    milliseconds AS duration_ms,
+    (error IS NULL) AS success,
+    error AS error_message,
+    ((request_id)::text)::character varying AS request_id,
+    ((queue.uuid_of(task_id))::text)::character varying AS job_id,
+    ((job_id)::text)::character varying AS crawl_id,
+    (document_url)::character varying AS document_url,
+    extra AS extra_metadata,
+    recorded_at AS created_at
+   FROM measure.operation o;
+
+CREATE VIEW webhook.request_metrics WITH (security_invoker='true') AS
+ SELECT queue.uuid_of(id) AS id,
+    recorded_at AS "timestamp",
+    (method)::character varying AS method,
+    (path)::character varying AS path,
+    (status)::integer AS status_code,
+    milliseconds AS duration_ms,
+    ((request_id)::text)::character varying AS request_id,
+    (client)::character varying AS client_ip,
+    (user_agent)::character varying AS user_agent,
+    extra AS extra_metadata,
+    recorded_at AS created_at
+   FROM measure.request r;
 
 ALTER TABLE ONLY archive.file ATTACH PARTITION archive.file_default DEFAULT;
 
@@ -3134,6 +4204,8 @@ ALTER TABLE ONLY measure.operation ATTACH PARTITION measure.operation_default DE
 ALTER TABLE ONLY measure.request ATTACH PARTITION measure.request_default DEFAULT;
 
 ALTER TABLE ONLY queue.job_log ATTACH PARTITION queue.job_log_default DEFAULT;
+
+ALTER TABLE ONLY queue.past_job ATTACH PARTITION queue.past_job_default DEFAULT;
 
 ALTER TABLE ONLY queue.statistic ATTACH PARTITION queue.statistic_default DEFAULT;
 
@@ -3321,6 +4393,12 @@ ALTER TABLE ONLY queue.leased
 
 ALTER TABLE ONLY queue.overflow
     ADD CONSTRAINT overflow_pkey PRIMARY KEY (job_id, task_id);
+
+ALTER TABLE ONLY queue.past_job
+    ADD CONSTRAINT past_job_pkey PRIMARY KEY (finished_at, id);
+
+ALTER TABLE ONLY queue.past_job_default
+    ADD CONSTRAINT past_job_default_pkey PRIMARY KEY (finished_at, id);
 
 ALTER TABLE ONLY queue.quota
     ADD CONSTRAINT quota_pkey PRIMARY KEY (organisation_id);
@@ -3527,7 +4605,15 @@ CREATE INDEX dead_letter_job_idx ON queue.dead_letter USING btree (job_id, task_
 
 CREATE INDEX dead_letter_open_idx ON queue.dead_letter USING btree (organisation_id, failed_at) WHERE (resolved_at IS NULL);
 
+CREATE INDEX done_other_idx ON queue.done USING btree (task_id) WHERE (status <> 0);
+
+CREATE INDEX done_started_idx ON queue.done USING brin (started_at) WITH (autosummarize='on');
+
 CREATE INDEX event_feed_idx ON queue.event USING btree (xid, id);
+
+CREATE INDEX job_begun_idx ON queue.job USING btree (COALESCE(started_at, created_at));
+
+CREATE INDEX job_created_idx ON queue.job USING brin (created_at) WITH (pages_per_range='16');
 
 CREATE INDEX job_expires_idx ON queue.job USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
@@ -3557,11 +4643,21 @@ CREATE INDEX job_tally_organisation_idx ON queue.job_tally USING btree (organisa
 
 CREATE INDEX job_tally_unfolded_idx ON queue.job_tally USING btree (id) WHERE (NOT folded);
 
+CREATE INDEX job_text_idx ON queue.job USING btree (((id)::text));
+
 CREATE INDEX lane_served_idx ON queue.lane USING btree (organisation_id, priority, id) WHERE (open AND awake);
 
 CREATE INDEX lease_agent_idx ON queue.lease USING btree (agent_id);
 
 CREATE INDEX lease_expires_idx ON queue.lease USING btree (expires_at);
+
+CREATE INDEX past_job_text_idx ON ONLY queue.past_job USING btree (((id)::text));
+
+CREATE INDEX past_job_default_id_idx ON queue.past_job_default USING btree (((id)::text));
+
+CREATE INDEX past_job_started_idx ON ONLY queue.past_job USING btree (started_at);
+
+CREATE INDEX past_job_default_started_at_idx ON queue.past_job_default USING btree (started_at);
 
 CREATE INDEX ready_deadline_idx ON queue.ready USING btree (deadline) WHERE (deadline IS NOT NULL);
 
@@ -3588,6 +4684,8 @@ CREATE INDEX schedule_site_idx ON queue.schedule USING btree (site_id) WHERE (si
 CREATE INDEX statistic_unfolded_idx ON ONLY queue.statistic USING btree (minute) WHERE (NOT folded);
 
 CREATE INDEX statistic_default_minute_idx ON queue.statistic_default USING btree (minute) WHERE (NOT folded);
+
+CREATE INDEX task_created_idx ON queue.task USING brin (created_at) WITH (autosummarize='on');
 
 CREATE INDEX task_job_idx ON queue.task USING btree (job_id, id);
 
@@ -3712,6 +4810,12 @@ ALTER INDEX queue.job_log_pkey ATTACH PARTITION queue.job_log_default_pkey;
 ALTER INDEX queue.job_log_site_idx ATTACH PARTITION queue.job_log_default_site_id_created_at_idx;
 
 ALTER INDEX queue.job_log_trace_idx ATTACH PARTITION queue.job_log_default_trace_id_idx;
+
+ALTER INDEX queue.past_job_text_idx ATTACH PARTITION queue.past_job_default_id_idx;
+
+ALTER INDEX queue.past_job_pkey ATTACH PARTITION queue.past_job_default_pkey;
+
+ALTER INDEX queue.past_job_started_idx ATTACH PARTITION queue.past_job_default_started_at_idx;
 
 ALTER INDEX queue.statistic_unfolded_idx ATTACH PARTITION queue.statistic_default_minute_idx;
 
@@ -4047,6 +5151,10 @@ ALTER TABLE queue.leased ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE queue.overflow ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE queue.past_job ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE queue.past_job_default ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE queue.quota ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE queue.ready ENABLE ROW LEVEL SECURITY;
@@ -4084,6 +5192,10 @@ CREATE POLICY tenant ON queue.leased TO trapline_tenant USING ((EXISTS ( SELECT
 CREATE POLICY tenant ON queue.overflow TO trapline_tenant USING ((EXISTS ( SELECT
    FROM queue.job j
   WHERE (j.id = overflow.job_id))));
+
+CREATE POLICY tenant ON queue.past_job TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON queue.past_job_default TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON queue.quota TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -4128,6 +5240,10 @@ CREATE POLICY worker ON queue.lane TO trapline_worker USING (true);
 CREATE POLICY worker ON queue.leased TO trapline_worker USING (true);
 
 CREATE POLICY worker ON queue.overflow TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.past_job TO trapline_worker USING (true);
+
+CREATE POLICY worker ON queue.past_job_default TO trapline_worker USING (true);
 
 CREATE POLICY worker ON queue.quota TO trapline_worker USING (true);
 
@@ -4261,11 +5377,17 @@ CREATE POLICY worker ON tenancy.organisation TO trapline_worker USING (true);
 
 CREATE POLICY worker ON tenancy.usage TO trapline_worker USING (true);
 
+GRANT USAGE ON SCHEMA app TO trapline_worker;
+GRANT USAGE ON SCHEMA app TO trapline_tenant;
+
 GRANT USAGE ON SCHEMA archive TO trapline_worker;
 GRANT USAGE ON SCHEMA archive TO trapline_tenant;
 
 GRANT USAGE ON SCHEMA auth TO trapline_worker;
 GRANT USAGE ON SCHEMA auth TO trapline_tenant;
+
+GRANT USAGE ON SCHEMA bee TO trapline_worker;
+GRANT USAGE ON SCHEMA bee TO trapline_tenant;
 
 GRANT USAGE ON SCHEMA deliver TO trapline_worker;
 GRANT USAGE ON SCHEMA deliver TO trapline_tenant;
@@ -4276,11 +5398,20 @@ GRANT USAGE ON SCHEMA frontier TO trapline_tenant;
 GRANT USAGE ON SCHEMA knowledge TO trapline_worker;
 GRANT USAGE ON SCHEMA knowledge TO trapline_tenant;
 
+GRANT USAGE ON SCHEMA lexicon TO trapline_worker;
+GRANT USAGE ON SCHEMA lexicon TO trapline_tenant;
+
 GRANT USAGE ON SCHEMA measure TO trapline_worker;
 GRANT USAGE ON SCHEMA measure TO trapline_tenant;
 
+GRANT USAGE ON SCHEMA nuq TO trapline_worker;
+GRANT USAGE ON SCHEMA nuq TO trapline_tenant;
+
 GRANT USAGE ON SCHEMA queue TO trapline_worker;
 GRANT USAGE ON SCHEMA queue TO trapline_tenant;
+
+GRANT USAGE ON SCHEMA rag TO trapline_worker;
+GRANT USAGE ON SCHEMA rag TO trapline_tenant;
 
 GRANT USAGE ON SCHEMA store TO trapline_worker;
 GRANT USAGE ON SCHEMA store TO trapline_tenant;
@@ -4288,18 +5419,60 @@ GRANT USAGE ON SCHEMA store TO trapline_tenant;
 GRANT USAGE ON SCHEMA tenancy TO trapline_worker;
 GRANT USAGE ON SCHEMA tenancy TO trapline_tenant;
 
-REVOKE ALL ON FUNCTION tenancy.isolate(target regclass, predicate text) FROM PUBLIC;
+GRANT USAGE ON SCHEMA unobtanium TO trapline_worker;
+GRANT USAGE ON SCHEMA unobtanium TO trapline_tenant;
 
-REVOKE ALL ON FUNCTION tenancy.share(target regclass) FROM PUBLIC;
+GRANT USAGE ON SCHEMA webhook TO trapline_worker;
+GRANT USAGE ON SCHEMA webhook TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.file TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.file TO trapline_worker;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.file_default TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.file_default TO trapline_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.mimetype TO trapline_worker;
 GRANT SELECT ON TABLE archive.mimetype TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.host TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.host TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.url TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.url TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.request TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.request TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.task TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.task TO trapline_worker;
+
+GRANT SELECT ON TABLE queue.done TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.done TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_worker;
+
+REVOKE ALL ON FUNCTION tenancy.isolate(target regclass, predicate text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION tenancy.share(target regclass) FROM PUBLIC;
+
+GRANT SELECT ON TABLE measure.job_time TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.job_time TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_worker;
+
+GRANT SELECT ON TABLE app.applications TO trapline_worker;
+GRANT SELECT ON TABLE app.applications TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.file_default TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.file_default TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.redirect TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.redirect TO trapline_worker;
@@ -4307,14 +5480,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.redirect TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.redirect_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.redirect_default TO trapline_worker;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.request TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.request TO trapline_worker;
-
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.request_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.request_default TO trapline_worker;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit TO trapline_worker;
 
 GRANT SELECT ON TABLE archive.visit_day TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_day TO trapline_worker;
@@ -4322,11 +5489,54 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_day TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_worker;
 
+GRANT SELECT ON TABLE bee.domains TO trapline_worker;
+GRANT SELECT ON TABLE bee.domains TO trapline_tenant;
+
+GRANT SELECT ON TABLE bee.jobs TO trapline_worker;
+GRANT SELECT ON TABLE bee.jobs TO trapline_tenant;
+
+GRANT SELECT ON TABLE tenancy.organisation TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.organisation TO trapline_worker;
+
+GRANT UPDATE(name) ON TABLE tenancy.organisation TO trapline_tenant;
+
+GRANT UPDATE(updated_at) ON TABLE tenancy.organisation TO trapline_tenant;
+
+GRANT SELECT ON TABLE bee.organisations TO trapline_worker;
+GRANT SELECT ON TABLE bee.organisations TO trapline_tenant;
+
+GRANT SELECT ON TABLE bee.pages TO trapline_worker;
+GRANT SELECT ON TABLE bee.pages TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lane TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lane TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lease TO trapline_worker;
+GRANT SELECT ON TABLE queue.lease TO trapline_tenant;
+
+GRANT SELECT ON TABLE queue.leased TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.leased TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE queue.turn_number TO trapline_worker;
+GRANT USAGE ON SEQUENCE queue.turn_number TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.ready TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.ready TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_worker;
+
+GRANT SELECT ON TABLE bee.tasks TO trapline_worker;
+GRANT SELECT ON TABLE bee.tasks TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.member TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.member TO trapline_worker;
+
+GRANT SELECT ON TABLE bee.users TO trapline_worker;
+GRANT SELECT ON TABLE bee.users TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_worker;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.inbox TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.inbox TO trapline_worker;
@@ -4334,19 +5544,10 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.inbox TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_worker;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.host TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.host TO trapline_worker;
-
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.robots TO trapline_worker;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.url TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.url TO trapline_worker;
 
 GRANT SELECT ON TABLE frontier.url_text TO trapline_worker;
 GRANT SELECT ON TABLE frontier.url_text TO trapline_tenant;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.chunk TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.chunk TO trapline_worker;
@@ -4390,8 +5591,38 @@ GRANT USAGE ON SEQUENCE knowledge.tally_id_seq TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.vector TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.vector TO trapline_worker;
 
-GRANT SELECT ON TABLE measure.job_time TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.job_time TO trapline_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_worker;
+
+GRANT SELECT ON TABLE lexicon.content_hash TO trapline_worker;
+GRANT SELECT ON TABLE lexicon.content_hash TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.schedule TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.schedule TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site TO trapline_worker;
+
+GRANT SELECT ON TABLE lexicon.crawl_job TO trapline_worker;
+GRANT SELECT ON TABLE lexicon.crawl_job TO trapline_tenant;
+
+GRANT SELECT,INSERT ON TABLE queue.job_log TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log TO trapline_worker;
+
+GRANT SELECT ON TABLE lexicon.crawl_log TO trapline_worker;
+GRANT SELECT ON TABLE lexicon.crawl_log TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.likeness TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.likeness TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.page TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.page TO trapline_worker;
+
+GRANT SELECT ON TABLE lexicon.crawled_page TO trapline_worker;
+GRANT SELECT ON TABLE lexicon.crawled_page TO trapline_tenant;
+
+GRANT SELECT ON TABLE lexicon.website TO trapline_worker;
+GRANT SELECT ON TABLE lexicon.website TO trapline_tenant;
 
 GRANT SELECT ON TABLE measure.operation TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.operation TO trapline_worker;
@@ -4415,6 +5646,21 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.request_default TO trapline_w
 
 GRANT USAGE ON SEQUENCE measure.request_id_seq TO trapline_worker;
 
+GRANT SELECT ON TABLE nuq.group_crawl TO trapline_worker;
+GRANT SELECT ON TABLE nuq.group_crawl TO trapline_tenant;
+
+GRANT SELECT ON TABLE nuq.queue_crawl_finished TO trapline_worker;
+GRANT SELECT ON TABLE nuq.queue_crawl_finished TO trapline_tenant;
+
+GRANT SELECT ON TABLE queue.quota TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.quota TO trapline_worker;
+
+GRANT SELECT ON TABLE nuq.queue_scrape TO trapline_worker;
+GRANT SELECT ON TABLE nuq.queue_scrape TO trapline_tenant;
+
+GRANT SELECT ON TABLE nuq.queue_scrape_backlog TO trapline_worker;
+GRANT SELECT ON TABLE nuq.queue_scrape_backlog TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.agent TO trapline_worker;
 GRANT SELECT ON TABLE queue.agent TO trapline_tenant;
 
@@ -4425,9 +5671,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.consumer TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.dead_letter TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.dead_letter TO trapline_worker;
-
-GRANT SELECT ON TABLE queue.done TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.done TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.duty TO trapline_worker;
 GRANT SELECT ON TABLE queue.duty TO trapline_tenant;
@@ -4444,12 +5687,6 @@ GRANT SELECT ON TABLE queue.gate TO trapline_tenant;
 GRANT USAGE ON SEQUENCE queue.gate_id_seq TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.gate_id_seq TO trapline_tenant;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job TO trapline_worker;
-
-GRANT SELECT,INSERT ON TABLE queue.job_log TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log TO trapline_worker;
-
 GRANT SELECT ON TABLE queue.job_log_day TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_log_day TO trapline_worker;
 
@@ -4465,35 +5702,20 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job_tally TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.job_tally_id_seq TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.job_tally_id_seq TO trapline_tenant;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lane TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lane TO trapline_worker;
-
 GRANT USAGE ON SEQUENCE queue.lane_id_seq TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.lane_id_seq TO trapline_tenant;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lease TO trapline_worker;
-GRANT SELECT ON TABLE queue.lease TO trapline_tenant;
 
 GRANT USAGE ON SEQUENCE queue.lease_id_seq TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.lease_id_seq TO trapline_tenant;
 
-GRANT SELECT ON TABLE queue.leased TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.leased TO trapline_worker;
-
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.overflow TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.overflow TO trapline_worker;
 
-GRANT SELECT ON TABLE queue.quota TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.quota TO trapline_worker;
+GRANT SELECT ON TABLE queue.past_job TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.past_job TO trapline_worker;
 
-GRANT USAGE ON SEQUENCE queue.turn_number TO trapline_worker;
-GRANT USAGE ON SEQUENCE queue.turn_number TO trapline_tenant;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.ready TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.ready TO trapline_worker;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.schedule TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.schedule TO trapline_worker;
+GRANT SELECT ON TABLE queue.past_job_default TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.past_job_default TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.schedule_run TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.schedule_run TO trapline_worker;
@@ -4510,32 +5732,26 @@ GRANT SELECT ON TABLE queue.statistic_day TO trapline_tenant;
 GRANT USAGE ON SEQUENCE queue.statistic_id_seq TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.statistic_id_seq TO trapline_tenant;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.task TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.task TO trapline_worker;
-
 GRANT USAGE ON SEQUENCE queue.task_id_seq TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.task_id_seq TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.unique_key TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.unique_key TO trapline_worker;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_worker;
+GRANT SELECT ON TABLE rag.knowledge_sources TO trapline_worker;
+GRANT SELECT ON TABLE rag.knowledge_sources TO trapline_tenant;
+
+GRANT SELECT ON TABLE rag.processing_jobs TO trapline_worker;
+GRANT SELECT ON TABLE rag.processing_jobs TO trapline_tenant;
 
 GRANT SELECT ON TABLE store.blob TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.blob TO trapline_worker;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_worker;
 
 GRANT SELECT ON TABLE store.blob_use TO trapline_worker;
 GRANT SELECT ON TABLE store.blob_use TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.change TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.change TO trapline_worker;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.content_hash TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.duplicate_group TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.duplicate_group TO trapline_worker;
@@ -4549,17 +5765,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fleeting TO trapline_worker;
 GRANT SELECT ON TABLE store.fleeting_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.fleeting_default TO trapline_worker;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.likeness TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.likeness TO trapline_worker;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.page TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.page TO trapline_worker;
-
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sighting TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sighting TO trapline_worker;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site_config TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.site_config TO trapline_worker;
@@ -4573,15 +5780,44 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_worker;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.member TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.member TO trapline_worker;
-
-GRANT SELECT ON TABLE tenancy.organisation TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.organisation TO trapline_worker;
-
-GRANT UPDATE(name) ON TABLE tenancy.organisation TO trapline_tenant;
-
-GRANT UPDATE(updated_at) ON TABLE tenancy.organisation TO trapline_tenant;
-
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.usage TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.usage TO trapline_worker;
+
+GRANT SELECT ON TABLE unobtanium.agent TO trapline_worker;
+GRANT SELECT ON TABLE unobtanium.agent TO trapline_tenant;
+
+GRANT SELECT ON TABLE unobtanium.crawl_candidate TO trapline_worker;
+GRANT SELECT ON TABLE unobtanium.crawl_candidate TO trapline_tenant;
+
+GRANT SELECT ON TABLE unobtanium.crawl_log TO trapline_worker;
+GRANT SELECT ON TABLE unobtanium.crawl_log TO trapline_tenant;
+
+GRANT SELECT ON TABLE unobtanium.file TO trapline_worker;
+GRANT SELECT ON TABLE unobtanium.file TO trapline_tenant;
+
+GRANT SELECT ON TABLE unobtanium.file_text TO trapline_worker;
+GRANT SELECT ON TABLE unobtanium.file_text TO trapline_tenant;
+
+GRANT SELECT ON TABLE unobtanium.mimetype TO trapline_worker;
+GRANT SELECT ON TABLE unobtanium.mimetype TO trapline_tenant;
+
+GRANT SELECT ON TABLE unobtanium.redirect TO trapline_worker;
+GRANT SELECT ON TABLE unobtanium.redirect TO trapline_tenant;
+
+GRANT SELECT ON TABLE unobtanium.request TO trapline_worker;
+GRANT SELECT ON TABLE unobtanium.request TO trapline_tenant;
+
+GRANT SELECT ON TABLE unobtanium.url TO trapline_worker;
+GRANT SELECT ON TABLE unobtanium.url TO trapline_tenant;
+
+GRANT SELECT ON TABLE webhook.change_events TO trapline_worker;
+GRANT SELECT ON TABLE webhook.change_events TO trapline_tenant;
+
+GRANT SELECT ON TABLE webhook.crawl_sessions TO trapline_worker;
+GRANT SELECT ON TABLE webhook.crawl_sessions TO trapline_tenant;
+
+GRANT SELECT ON TABLE webhook.operation_metrics TO trapline_worker;
+GRANT SELECT ON TABLE webhook.operation_metrics TO trapline_tenant;
+
+GRANT SELECT ON TABLE webhook.request_metrics TO trapline_worker;
+GRANT SELECT ON TABLE webhook.request_metrics TO trapline_tenant;

@@ -55,6 +55,7 @@ class Log:
 
 QUEUE_LOGS: Final = (
     Log("queue", "job_log", "created_at", roll_up=rollups.roll_up_job_log),
+    Log("queue", "past_job", "finished_at"),
     Log("queue", "statistic", "minute", owned=False, roll_up=rollups.roll_up_statistics),
 )
 

@@ -83,6 +83,37 @@ BEGIN
 END
 $$;
 
+-- Keep what is to be known of a job once it is gone; of one that may leave no trace, nothing.
+CREATE OR REPLACE FUNCTION queue.remember_job(p_job uuid) RETURNS void
+LANGUAGE sql AS $$
+INSERT INTO queue.past_job (
+    id, organisation_id, kind, status, base_url, total, completed, failed, indexed, auto_index,
+    metadata, error, created_at, started_at, finished_at, expired_at
+)
+SELECT
+    j.id, j.organisation_id, j.kind, j.status,
+    coalesce(j.options ->> 'url', (
+        SELECT t.payload ->> 'url' FROM queue.task t WHERE t.job_id = j.id ORDER BY t.id LIMIT 1
+    ), ''),
+    j.total - u.total, j.completed - u.completed, j.failed - u.failed, u.indexed,
+    coalesce(j.options -> 'index' = 'true', false), j.metadata, j.error, j.created_at,
+    coalesce(j.started_at, j.created_at), j.finished_at, j.expires_at
+FROM queue.job j
+CROSS JOIN LATERAL (
+    SELECT
+        count(*) AS total,
+        count(*) FILTER (WHERE d.status = 0) AS completed,
+        count(*) FILTER (WHERE d.status = 1) AS failed,
+        count(*) FILTER (WHERE d.status = 0 AND t.kind IN ('index', 'file')) AS indexed
+    FROM queue.task t LEFT JOIN queue.done d ON d.task_id = t.id
+    WHERE t.job_id = j.id AND NOT t.counted
+) u
+WHERE j.id = p_job AND j.finished_at IS NOT NULL AND NOT j.zero_data_retention AND NOT j.standing
+-- A large job is forgotten in parts: the first one has it.
+ON CONFLICT (finished_at, id) DO NOTHING
+$$;
+
+
 -- Delete a job with all that is its own, a part of so many rows at a time. Returns how many went;
 -- when they are fewer than asked for, the job itself is gone.
 CREATE OR REPLACE FUNCTION queue.forget_job(p_job uuid, p_most integer) RETURNS bigint
@@ -92,6 +123,7 @@ DECLARE
         SELECT t.id FROM queue.task t WHERE t.job_id = p_job ORDER BY t.id LIMIT p_most);
     gone bigint;
 BEGIN
+    PERFORM queue.remember_job(p_job);
     DELETE FROM queue.done d WHERE d.task_id = ANY (ids);
     DELETE FROM queue.waiting w WHERE w.task_id = ANY (ids);
     DELETE FROM queue.dead_letter d WHERE d.task_id = ANY (ids);

@@ -71,6 +71,10 @@ ON queue.job (organisation_id, status, created_at DESC, id DESC);
 CREATE INDEX job_open_idx ON queue.job (kind) WHERE status IN ('pending', 'running', 'paused');
 CREATE INDEX job_expires_idx ON queue.job (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX job_retry_of_idx ON queue.job (retry_of) WHERE retry_of IS NOT NULL;
+-- For questions over all organisations: what began or was made lately, and a job by its id as text.
+CREATE INDEX job_begun_idx ON queue.job ((coalesce(started_at, created_at)));
+CREATE INDEX job_created_idx ON queue.job USING brin (created_at) WITH (pages_per_range = 16);
+CREATE INDEX job_text_idx ON queue.job ((id::text));
 CREATE UNIQUE INDEX job_standing_key ON queue.job (organisation_id, kind) WHERE standing;
 
 -- Where tasks are paced: a host for fetches, a kind for the rest; shared by all organisations.
@@ -134,6 +138,9 @@ CREATE TABLE queue.task (
 CREATE INDEX task_job_idx ON queue.task (job_id, id);
 -- Few: what a job does beside its pages. Status calls count them.
 CREATE INDEX task_uncounted_idx ON queue.task (job_id) WHERE NOT counted;
+
+-- What was made lately. The table is written in the order of time, so this costs next to nothing.
+CREATE INDEX task_created_idx ON queue.task USING brin (created_at) WITH (autosummarize = on);
 
 -- The order of tasks within a lane and a priority; a retry gets a new number.
 CREATE SEQUENCE queue.turn_number;
@@ -230,6 +237,10 @@ CREATE TABLE queue.done (
     -- Failing always has a reason.
     CHECK (status <> 1 OR error IS NOT NULL)
 );
+
+CREATE INDEX done_started_idx ON queue.done USING brin (started_at) WITH (autosummarize = on);
+-- Few: what did not come to a good end.
+CREATE INDEX done_other_idx ON queue.done (task_id) WHERE status <> 0;
 
 CREATE TABLE queue.dead_letter (
     task_id bigint PRIMARY KEY,

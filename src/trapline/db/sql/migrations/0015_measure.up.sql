@@ -84,6 +84,32 @@ CREATE TABLE measure.request_day (
     CONSTRAINT request_day_key UNIQUE NULLS NOT DISTINCT (organisation_id, day, method, route, status)
 );
 
+-- A job that is gone, for those who ask what was done: without what it found, by the month of its end.
+CREATE TABLE queue.past_job (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    kind text NOT NULL,
+    status text NOT NULL,
+    base_url text NOT NULL,
+    -- Pages; what a job does beside them is in none of these.
+    total bigint NOT NULL,
+    completed bigint NOT NULL,
+    failed bigint NOT NULL,
+    indexed bigint NOT NULL,
+    auto_index boolean NOT NULL,
+    metadata jsonb NOT NULL,
+    error text,
+    created_at timestamptz NOT NULL,
+    started_at timestamptz NOT NULL,
+    finished_at timestamptz NOT NULL,
+    expired_at timestamptz,
+    PRIMARY KEY (finished_at, id)
+) PARTITION BY RANGE (finished_at);
+
+CREATE INDEX past_job_started_idx ON queue.past_job (started_at);
+CREATE INDEX past_job_text_idx ON queue.past_job ((id::text));
+CREATE TABLE queue.past_job_default PARTITION OF queue.past_job DEFAULT;
+
 -- Maintenance makes the partitions of the months to come; the default one holds what is before them.
 CREATE TABLE measure.operation_default PARTITION OF measure.operation DEFAULT;
 CREATE TABLE measure.request_default PARTITION OF measure.request DEFAULT;
@@ -91,8 +117,9 @@ CREATE TABLE measure.request_default PARTITION OF measure.request DEFAULT;
 SELECT tenancy.isolate(t)
 FROM unnest(ARRAY[
     'measure.operation', 'measure.operation_default', 'measure.request', 'measure.request_default',
-    'measure.job_time', 'measure.operation_day', 'measure.request_day'
+    'queue.past_job', 'queue.past_job_default', 'measure.job_time', 'measure.operation_day', 'measure.request_day'
 ]::regclass[]) AS t;
 -- A tenant sees what its own took; only the system measures.
 REVOKE INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA measure FROM trapline_tenant;
+REVOKE INSERT, UPDATE, DELETE ON queue.past_job, queue.past_job_default FROM trapline_tenant;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA measure TO trapline_worker;

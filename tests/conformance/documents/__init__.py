@@ -1,0 +1,1 @@
+"""What the reference documents say about their databases: statements, tables, columns and types."""

@@ -1,0 +1,2 @@
+-- name: health
+SELECT 1
