@@ -33,6 +33,7 @@ from trapline.settings import Settings
 CONCURRENCIES = (1, 16, 64)
 # Politeness is between a host and everyone; many hosts keep it out of the figures.
 HOSTS = 300
+_LONGEST = 600.0
 
 
 def page() -> bytes:
@@ -149,21 +150,23 @@ async def results(
             await asyncio.sleep(0.1)
         await multiply(dsn, job_id, most)
         before, pages, seen = server.memory_info().rss, [], 0
+        peak = before
         next_url: str | None = f"{api}/v2/batch/scrape/{job_id}"
         while next_url:
             began = time.perf_counter()
             async with client.get(next_url) as answer:
                 body = await answer.json()
             pages.append((time.perf_counter() - began) * 1000)
+            peak = max(peak, server.memory_info().rss)
             seen += len(body["data"])
             next_url = body.get("next")
         assert seen == most, seen
-        grown = max(server.memory_info().rss - before, 0) / 2**20
     return {
         "status_pages": len(pages),
+        "status_first_page_ms": round(pages[0], 1),
         "status_page_p50_ms": round(statistics.median(pages), 1),
         "status_last_page_ms": round(pages[-1], 1),
-        "status_growth_mb": round(grown, 1),
+        "status_peak_growth_mb": round((peak - before) / 2**20, 1),
     }
 
 
@@ -217,6 +220,16 @@ async def watchers(api: str, port: int, server: psutil.Process, most: int) -> di
     }
 
 
+def _cpu(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def _asked(requests: int) -> int:
+    """Return how many pages a side was asked for, the first few to warm up included."""
+    return min(requests, HOSTS) + len(CONCURRENCIES) * requests
+
+
 def table(ours: dict[int, Any], peer: dict[int, Any]) -> None:
     print("concurrency   bare p50   p99      /s   | /v2/scrape p50   p99      /s   | ratio of /s")
     for n in CONCURRENCIES:
@@ -239,7 +252,9 @@ async def measure(sizes: Sizes) -> None:
                 database_url=None,
             )
             found = await stack.enter_async_context(pool.server(settings))
+            used = time.process_time()
             peer = await bare(port, settings, sizes.requests)
+            bare_cpu = (time.process_time() - used) * 1000 / _asked(sizes.requests)
             program = Trapline(
                 kept
                 | {
@@ -254,7 +269,9 @@ async def measure(sizes: Sizes) -> None:
             drained = asyncio.create_task(process.stderr.read())  # type: ignore[union-attr]
             server = psutil.Process(process.pid)
             try:
+                used = _cpu(server)
                 ours = await through_api(api, port, sizes.requests)
+                cpu = (_cpu(server) - used) * 1000 / _asked(sizes.requests)
                 figures = await results(api, found.dsn, port, server, sizes.results)
                 figures |= await watchers(api, port, server, sizes.watchers)
             finally:
@@ -270,6 +287,8 @@ async def measure(sizes: Sizes) -> None:
                 "scrape_added_p50_ms": round(added, 2),
                 "scrape_rps_c64": round(ours[64][1], 1),
                 "scrape_vs_bare_c64": round(ours[64][1] / peer[64][1], 3),
+                "scrape_cpu_ms": round(cpu, 2),
+                "bare_cpu_ms": round(bare_cpu, 2),
             }
             | figures
         )
@@ -282,7 +301,13 @@ def main() -> None:
     parser.add_argument("--results", type=int, default=10_000)
     parser.add_argument("--watchers", type=int, default=1_000)
     asked = parser.parse_args()
-    asyncio.run(measure(Sizes(asked.requests, asked.results, asked.watchers)))
+    asyncio.run(_bounded(Sizes(asked.requests, asked.results, asked.watchers)))
+
+
+async def _bounded(sizes: Sizes) -> None:
+    """Measure, or fail: what waits for ever says nothing."""
+    async with asyncio.timeout(_LONGEST):
+        await measure(sizes)
 
 
 if __name__ == "__main__":

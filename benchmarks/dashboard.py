@@ -1,5 +1,6 @@
 """The dashboard's questions at a million jobs and five million tasks, beside those of the schema that
 they were taken from: the same rows, the same indexes, but a page by OFFSET and a count by counting.
+The bare limit stands beside them: one job looked up by its primary key, in the same run.
 """
 
 import asyncio
@@ -109,13 +110,25 @@ async def asked(conn: Connection, whose: OrganisationId, count: int) -> list[dic
         ),
         "tasks": lambda c: tasks.list_of_job(c, job_id, most=50),
     }
+    bare = await median(
+        conn, lambda c: c.fetchrow("SELECT * FROM queue.job WHERE id = $1", job_id), ROUNDS
+    )
     rows: list[dict[str, object]] = []
     for name, ask in ours.items():
         who = job_id if name == "tasks" else whose
         mine = await median(conn, ask, ROUNDS)
         theirs = await median(conn, lambda c, n=name, w=who: c.fetch(PEER[n], w), 5)  # type: ignore[misc]
-        rows.append({"question": name, "ms": mine, "their way, ms": theirs, "times": theirs / mine})
-    return rows
+        rows.append(
+            {
+                "question": name,
+                "ms": mine,
+                "of a lookup by key": mine / bare,
+                "their way, ms": theirs,
+                "times": theirs / mine,
+            }
+        )
+    lookup = {"question": "lookup by key", "ms": bare, "of a lookup by key": 1.0}
+    return [*rows, lookup | {"their way, ms": bare, "times": 1.0}]
 
 
 def main() -> None:
@@ -127,6 +140,8 @@ def main() -> None:
         rows,
         {
             "slowest_ms": round(max(float(str(row["ms"])) for row in rows), 2),
+            "bare_lookup_ms": round(float(str(named["lookup by key"]["ms"])), 3),
+            "slowest_vs_bare": round(max(float(str(r["of a lookup by key"])) for r in rows), 1),
             "count_vs_counting": round(float(str(named["count"]["times"])), 1),
             "deep_page_vs_offset": round(float(str(named["deep page"]["times"])), 1),
         },

@@ -15,5 +15,6 @@ pytest_plugins = [
     "tests.marked",
     "tests.objects",
     "tests.scraping",
+    "tests.ingesting",
     "tests.serving",
 ]

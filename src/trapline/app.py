@@ -22,15 +22,22 @@ from trapline.errors import SettingsError, Unavailable
 from trapline.fetch import Fetcher
 from trapline.fetch.posting import Poster
 from trapline.frontier.recrawl import Interval
-from trapline.knowledge.keyword.writing import merge_crowded
+from trapline.knowledge import tally, vectors
+from trapline.knowledge.embedding.embedders import Embedders
+from trapline.knowledge.indexing import drop_older_generations
+from trapline.knowledge.keyword.writing import merge_crowded, renew_hollow
+from trapline.knowledge.searching import Searcher
 from trapline.logs import get_logger
 from trapline.measure import Recorder
 from trapline.measure.recorder import drop_sums
 from trapline.measure.sql import rollups as measured_days
 from trapline.pipeline import followups, retention, sites, templates
+from trapline.pipeline import intake as intakes
 from trapline.pipeline.gathering import Gathering, extract_kind
+from trapline.pipeline.ingesting import Ingesting
+from trapline.pipeline.intake import Intake
 from trapline.pipeline.keeping import Keeping
-from trapline.pipeline.kinds import crawl_kinds
+from trapline.pipeline.kinds import crawl_kinds, ingest_kinds
 from trapline.pipeline.language import LanguageModel
 from trapline.pipeline.mapping import Mapper
 from trapline.pipeline.results import Results
@@ -124,17 +131,26 @@ async def working(
     database: Database, settings: Settings, *, name: str = "worker", concurrency: int = 100
 ) -> AsyncIterator[Work]:
     """Run a worker with everything that tasks need, until the block is left."""
+    recorder = Recorder()
     async with (
         Fetcher(settings) as fetcher,
         Poster(settings) as poster,
         LanguageModel(settings) as model,
-        Searching(settings) as searching,
+        Searching(settings, database, Searcher(Embedders(settings), recorder)) as searching,
     ):
         steps = Steps(database, settings, fetcher, model)
         keeping = _keeping(settings)
         gathering = Gathering(model)
+        ingesting = Ingesting(database, settings, keeping.blobs, Embedders(settings))
+        intake = Intake(database, settings, keeping.blobs)
         surveyor = Surveyor(database, steps)
-        kinds = crawl_kinds(steps.kickoff, steps.sitemap, steps.page, surveyor.run)
+        kinds = crawl_kinds(
+            steps.kickoff,
+            steps.sitemap,
+            steps.page,
+            surveyor.run,
+            ingest=ingest_kinds(ingesting.file, ingesting.index, intake.awaited),
+        )
         kinds.register(extract_kind(gathering.extract))
         worker = Worker(
             database,
@@ -158,7 +174,6 @@ async def working(
             model=model,
             searching=searching,
         )
-        recorder = Recorder()
         running = asyncio.create_task(worker.run(), name="worker")
         beside = [
             asyncio.create_task(
@@ -175,6 +190,7 @@ async def working(
             for task in beside:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
+            ingesting.close()
 
 
 def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
@@ -189,8 +205,18 @@ def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
         *followups.duties(),
         *sites.duties(),
         *telling_duties(),
+        *intakes.duties(),
         _sweeping(blobs, settings),
         Duty("keyword index", merge_crowded, every=timedelta(seconds=15)),
+        Duty("ingestion tally", tally.fold, every=timedelta(seconds=10)),
+        Duty("hollow segments", renew_hollow, every=timedelta(minutes=10)),
+        Duty("older generations", drop_older_generations, every=timedelta(minutes=1)),
+        Duty(
+            "vector indexes",
+            vectors.tend_indexes,
+            every=timedelta(minutes=5),
+            longest=vectors.LONGEST,
+        ),
     ]
 
 

@@ -215,6 +215,7 @@ class ExitCode(IntEnum):
 
     NOT_FOUND = 50
     GONE = 51
+    SOFT_NOT_FOUND = 52
 
     ROBOTS_DISALLOWED = 60
 
@@ -282,6 +283,7 @@ def _outcomes() -> dict[ExitCode, Outcome]:
         (e.CLIENT_ERROR, c.BLOCKED, r.NEVER, d.KEEP, w.SOON, "SCRAPE_SITE_ERROR", 500, "The server calls the request wrong (4xx)."),
         (e.NOT_FOUND, c.GONE, r.NEVER, d.FALL, w.RECHECK_THEN_LET_GO, None, 200, "The server has no such page (404)."),
         (e.GONE, c.GONE, r.NEVER, d.FALL, w.RECHECK_THEN_LET_GO, None, 200, "The server says that the page is gone for good (410)."),
+        (e.SOFT_NOT_FOUND, c.GONE, r.NEVER, d.FALL, w.RECHECK_THEN_LET_GO, None, 200, "The server answers with a page (200), but the page says that it is not there."),
         (e.ROBOTS_DISALLOWED, c.REFUSED_BY_ROBOTS, r.NEVER, d.KEEP, w.SOON, "UNSUPPORTED_SITE", 403, "The site's robots.txt forbids this URL."),
         (e.UNSAFE_ADDRESS, c.UNSAFE, r.NEVER, d.KEEP, w.NEVER, "unsafe_domain_blocked", 403, "The URL leads to a private or reserved address; TRAPLINE_ALLOW_NETS can open ranges."),
         (e.UNSUPPORTED_SCHEME, c.UNSAFE, r.NEVER, d.KEEP, w.NEVER, "BAD_REQUEST", 400, "Only http and https URLs can be fetched."),

@@ -166,6 +166,13 @@ class Settings(BaseSettings):
         " organisation (GET /api/webhooks/changedetection); without it no report is taken.",
     )
 
+    firecrawl_webhook_secret: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("FIRECRAWL_WEBHOOK_SECRET", "firecrawl_webhook_secret"),
+        description="Secret of a Firecrawl account whose webhooks are taken in at"
+        " /api/webhooks/firecrawl; without it none is.",
+    )
+
     rate_limit: int | None = Field(
         default=None,
         ge=1,
@@ -250,6 +257,25 @@ class Settings(BaseSettings):
         description="A SearXNG with the JSON format on; web search asks it.",
     )
 
+    # Ingestion
+    upload_bytes: int = Field(
+        default=100 * 2**20, ge=1, description="Most bytes of one uploaded file."
+    )
+    upload_files: int = Field(
+        default=10_000, ge=1, description="Most files that one upload may have."
+    )
+    large_file_bytes: int = Field(
+        default=2**20,
+        ge=1,
+        description="Size from which files wait in a line of their own, so that small ones need not.",
+    )
+    chunk_tokens: int = Field(
+        default=256, ge=16, le=8000, description="Most tokens of a passage of new sources."
+    )
+    chunk_overlap: int = Field(
+        default=50, ge=0, description="Tokens that a passage repeats of the one before."
+    )
+
     # Politeness
     host_gap: float = Field(
         default=0.0,
@@ -311,6 +337,13 @@ class Settings(BaseSettings):
         default=64 * 2**20,
         ge=2**20,
         description="Size from which a queue's index is rebuilt when most of it is air.",
+    )
+
+    # Search
+    index_memory_mb: int = Field(
+        default=1024,
+        ge=64,
+        description="Most megabytes that PostgreSQL may use while it builds an index over vectors.",
     )
 
     # Retention

@@ -30,6 +30,7 @@ HOSTILE = {
     "status/503": E.SERVICE_UNAVAILABLE,
     "status/404": E.NOT_FOUND,
     "status/410": E.GONE,
+    "status/soft-404": E.SOFT_NOT_FOUND,
 }
 TLS = ("self-signed", "expired", "not-yet-valid", "wrong-host")
 

@@ -7,14 +7,16 @@ from itertools import pairwise
 import pytest
 
 from tests.queueing import assert_sound
-from tests.scraping import Scrape
+from tests.scraping import Scrape, site_settings
 from tests.site.site import Site
+from trapline import app
 from trapline.db.pool import Database
 from trapline.errors import ExitCode, InvalidInput, TookTooLong
 from trapline.model import Format, OrganisationId, RedirectSource
 from trapline.pipeline.options import PageOptions
 from trapline.pipeline.scraping import NotCached
 from trapline.queue import gates, jobs
+from trapline.settings import Settings
 from trapline.store.pages import Change
 
 
@@ -49,6 +51,16 @@ async def test_the_answer_and_its_provenance(
     )
     assert (version["id"], version["markdown"]) == (answer.version_id, answer.document.markdown)
     await assert_sound(database)
+
+
+async def test_an_address_that_is_opened_can_be_fetched_at_once(
+    scrape: Scrape, site: Site, database: Database, server_settings: Settings
+) -> None:
+    closed = site_settings(server_settings, site).model_copy(update={"allow_nets": ()})
+    async with app.scraping(database, closed) as scraper:
+        refused = await Scrape(scraper, scrape.asker)(site.at("/about/"))
+    assert refused.code is ExitCode.UNSAFE_ADDRESS
+    assert (await scrape(site.at("/about/"))).code is ExitCode.CONTENT
 
 
 async def test_formats_are_given_as_asked(scrape: Scrape, site: Site) -> None:

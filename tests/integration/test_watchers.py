@@ -7,17 +7,20 @@ import io
 import json
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import UUID
 
 import aiohttp
 import pytest
 from pydantic import SecretStr
 
+from tests.command import Trapline
 from tests.http import Served
 from tests.scraping import site_settings
 from tests.site.site import Site
 from trapline import app
 from trapline.db.pool import Database
-from trapline.pipeline import followups
+from trapline.model import OrganisationId
+from trapline.pipeline import followups, reports
 from trapline.settings import Settings
 
 PATH = "/api/webhooks/changedetection"
@@ -184,3 +187,15 @@ async def test_one_organisations_secret_signs_for_no_other(
             assert answer.status == 401
     async with database.system_tx() as conn:
         assert await conn.fetchval("SELECT count(*) FROM store.change") == 0
+
+
+async def test_the_command_line_shows_the_secret_of_an_organisation(trapline: Trapline) -> None:
+    missing = await trapline("webhooks", "secret")
+    assert missing.status == 3
+    assert "TRAPLINE_CHANGEDETECTION_SECRET" in missing.err
+    given = {"TRAPLINE_CHANGEDETECTION_SECRET": SECRET}
+    assert (await trapline("webhooks", "secret", "--org", "nobody", **given)).status == 3
+    shown = (await trapline("webhooks", "secret", "--json", **given)).json
+    organisation_id = OrganisationId(UUID(shown["organisation_id"]))
+    assert shown["secret"] == reports.secret_of(SECRET, organisation_id)
+    assert (await trapline("webhooks", "secret", **given)).out.strip() == shown["secret"]

@@ -161,7 +161,8 @@ def test_a_search_has_domains_and_categories_in_its_words() -> None:
     body = SearchBody.model_validate(
         {"query": "q", "includeDomains": ["a.com", "b.com"], "categories": ["pdf"]}
     )
-    assert body.words() == "q filetype:pdf (site:a.com OR site:b.com)"
+    asked = body.asked(body.sources[0])
+    assert asked.written() == "q filetype:pdf (site:a.com OR site:b.com)"
     for bad in (
         {"includeDomains": ["a"], "excludeDomains": ["b"]},
         {"categories": ["developer", "pdf"]},

@@ -13,10 +13,12 @@ from trapline.api.firecrawl import routes as firecrawl
 from trapline.api.limits import RateLimits
 from trapline.api.native import (
     admin,
+    applications,
     changes,
     duplicates,
     events,
     health,
+    intake,
     jobs,
     keys,
     logs,
@@ -24,14 +26,22 @@ from trapline.api.native import (
     metrics,
     organisations,
     pages,
+    progress,
     schedules,
+    search,
     sites,
+    sources,
+    uploads,
     watchers,
 )
 from trapline.db.pool import Database
 from trapline.errors import TraplineError
+from trapline.knowledge.embedding.embedders import Embedders
+from trapline.knowledge.searching import Searcher
 from trapline.measure import Recorder
+from trapline.pipeline.intake import Intake
 from trapline.settings import Settings
+from trapline.store.blobs import Blobs
 
 
 def build(
@@ -56,6 +66,11 @@ def build(
     app.state.database = database
     app.state.settings = settings
     app.state.engine = engine
+    app.state.blobs = Blobs.of(settings)
+    app.state.intake = Intake(database, settings, app.state.blobs)
+    app.state.searcher = (
+        Searcher(Embedders(settings), recorder) if engine is None else engine.searching.searcher
+    )
     app.state.limits = RateLimits(settings.rate_limit)
     for part in (
         health,
@@ -71,7 +86,13 @@ def build(
         logs,
         metrics,
         schedules,
+        search,
         watchers,
+        applications,
+        sources,
+        progress,
+        intake,
+        uploads,
     ):
         app.include_router(part.router)
     for router in firecrawl.ROUTERS:

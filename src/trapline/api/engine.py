@@ -36,4 +36,11 @@ def engine(connection: HTTPConnection) -> Engine:
     return found
 
 
+def ring(connection: HTTPConnection) -> None:
+    """Say that there is work, if there is a worker here; others look for themselves."""
+    found: Engine | None = connection.app.state.engine
+    if found is not None:
+        found.bell.ring(ready=True)
+
+
 CurrentEngine = Annotated[Engine, Depends(engine)]

@@ -1,24 +1,18 @@
 """`trapline crawl URL`."""
 
 import asyncio
-import signal
-import sys
-import time
-from collections import deque
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
 from uuid import UUID
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from trapline import app
 from trapline.cli import terminal
 from trapline.cli.export import export
+from trapline.cli.following import Display, pausing
 from trapline.cli.output import write_jsonl, write_markdown
 from trapline.db import tenancy
 from trapline.db.pool import Database
@@ -27,14 +21,11 @@ from trapline.model import JobId, OrganisationId
 from trapline.pipeline import followups, pagefiles, results, submit
 from trapline.pipeline import report as reports
 from trapline.pipeline.options import DEFAULT_LIMIT, CrawlOptions
-from trapline.pipeline.results import Counts
 from trapline.queue import jobs, why
 from trapline.queue.sql.jobs import JobRow
 from trapline.queue.sql.logbook import NotedUrlsRow
 
 _LOOK_EVERY = 0.3
-_LOOKS = 20
-_SAY_EVERY = 5.0
 
 
 @click.command()
@@ -90,7 +81,7 @@ async def command(
     async with database.system_tx() as conn:
         organisation_id = (await tenancy.find_organisation(conn, org)).id
     job_id = await _job(database, organisation_id, url, resume, wishes)
-    async with app.working(database, database.settings, name=worker_name), _pausing() as paused:
+    async with app.working(database, database.settings, name=worker_name), pausing() as paused:
         job = await _follow(database, organisation_id, job_id, paused, quiet=as_json)
     await followups.catch_up(database)
     if job.status == "paused":
@@ -128,23 +119,6 @@ async def _job(
         return job.id
 
 
-@asynccontextmanager
-async def _pausing() -> AsyncIterator[asyncio.Event]:
-    """Turn the first Ctrl-C into an event; the second one ends the program as usual."""
-    paused = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def pause() -> None:
-        paused.set()
-        loop.remove_signal_handler(signal.SIGINT)
-
-    loop.add_signal_handler(signal.SIGINT, pause)
-    try:
-        yield paused
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
-
-
 async def _follow(
     database: Database,
     organisation_id: OrganisationId,
@@ -154,7 +128,7 @@ async def _follow(
     quiet: bool,
 ) -> JobRow:
     """Show how the crawl gets on until it ends or is paused."""
-    with _Display(quiet=quiet) as display:
+    with Display("pages", quiet=quiet) as display:
         while True:
             async with database.tenant_tx(organisation_id) as conn:
                 job = await jobs.get(conn, job_id)
@@ -168,50 +142,6 @@ async def _follow(
                 return job
             with suppress(TimeoutError):
                 await asyncio.wait_for(paused.wait(), _LOOK_EVERY)
-
-
-class _Display:
-    """A bar on a terminal, a line now and then elsewhere, nothing when quiet."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._said = time.monotonic()
-        self._seen: deque[tuple[float, int]] = deque([(self._said, 0)], maxlen=_LOOKS)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-            disable=quiet or not sys.stderr.isatty(),
-            transient=True,
-        )
-        self._task = self._bar.add_task("crawling", total=None)
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._bar.stop()
-
-    def show(self, job: JobRow, pages: Counts, pace: str) -> None:
-        done = pages.completed + pages.failed + pages.skipped
-        counts = f"{pages.completed} pages, {pages.remaining} queued, {pages.failed} failed"
-        words = ", ".join(filter(None, (counts, f"{self._rate(done):.0f}/s", pace)))
-        total = max(done + pages.remaining, 1)
-        self._bar.update(self._task, description=words, completed=done, total=total)
-        plain = not self._quiet and not sys.stderr.isatty()
-        if plain and (time.monotonic() - self._said > _SAY_EVERY or job.status in jobs.ENDED):
-            self._said = time.monotonic()
-            click.echo(words, err=True)
-
-    def _rate(self, done: int) -> float:
-        """Return how many were done a second, of late."""
-        now = time.monotonic()
-        self._seen.append((now, done))
-        began, before = self._seen[0]
-        return (done - before) / max(now - began, 0.1)
 
 
 async def _close(

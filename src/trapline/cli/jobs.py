@@ -14,9 +14,8 @@ from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import InvalidInput
 from trapline.model import JobId
+from trapline.pipeline import ingestion, templates
 from trapline.pipeline import report as reports
-from trapline.pipeline import templates
-from trapline.pipeline.kinds import stored_kinds
 from trapline.pipeline.options import DEFAULT_LIMIT
 from trapline.pipeline.report import Report
 from trapline.pipeline.results import counts as counts_of_pages
@@ -326,7 +325,7 @@ async def retry(database: Database, job: str) -> None:
     Example: trapline jobs retry 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10
     """
     async with database.system_tx() as conn:
-        again = await jobs.retry(conn, stored_kinds(), job_id_of(job), now=datetime.now(UTC))
+        again = await ingestion.retry(conn, job_id_of(job))
     click.echo(str(again))
 
 

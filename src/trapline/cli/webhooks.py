@@ -8,14 +8,17 @@ from trapline.cli import terminal
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.deliver import webhooks
+from trapline.errors import NotFound
 from trapline.model import JobId
+from trapline.pipeline import reports
 
 STATES = ("pending", "aside", "delivered", "dead")
 
 
 @click.group()
 def command() -> None:
-    """Deliveries of webhooks: each event of a job, for each of its receivers.
+    """Deliveries of webhooks: each event of a job, for each of its receivers; and the secret of those
+    that come in.
 
     \b
     Example: trapline webhooks list --state dead
@@ -105,3 +108,25 @@ async def replay(
         terminal.show_json({"replayed": number})
     else:
         click.echo(f"{number} to be sent again; a running server does it.")
+
+
+@command.command("secret")
+@terminal.organisation_option
+@terminal.json_option
+@terminal.with_database
+async def secret(database: Database, org: str, as_json: bool) -> None:
+    """Show the secret that signs changedetection.io's reports for an organisation.
+
+    \b
+    Example: trapline webhooks secret --org acme
+    """
+    master = database.settings.changedetection_secret
+    if master is None:
+        raise NotFound("Set TRAPLINE_CHANGEDETECTION_SECRET to receive reports.")
+    async with database.system_tx() as conn:
+        organisation = await tenancy.find_organisation(conn, org)
+    found = reports.secret_of(master.get_secret_value(), organisation.id)
+    if as_json:
+        terminal.show_json({"organisation_id": organisation.id, "secret": found})
+    else:
+        click.echo(found)

@@ -8,7 +8,7 @@ from trapline.errors import OUTCOMES, ExitCode, Recrawl
 
 # What is older counts less: about the last ten looks at a page decide.
 _MEMORY = 0.9
-_RECHECKS = {ExitCode.NOT_FOUND: 3, ExitCode.GONE: 1}
+_RECHECKS = {ExitCode.NOT_FOUND: 3, ExitCode.SOFT_NOT_FOUND: 3, ExitCode.GONE: 1}
 _DECLARED = {
     "always": timedelta(hours=1),
     "hourly": timedelta(hours=1),

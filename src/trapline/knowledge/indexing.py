@@ -5,10 +5,9 @@ a later one is written beside it, unseen, until `swap` puts it in its place.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -96,6 +95,33 @@ async def store_entries(
     A text whose URI the generation has already replaces it. ModelMismatch when the generation was
     begun with another model.
     """
+    return await store_all(conn, [(place, model, texts)])
+
+
+async def store_all(
+    conn: Connection, shelves: Iterable[tuple[Place, Model, Sequence[Indexable]]]
+) -> list[int]:
+    """Write texts of several places; each organisation gets one segment for each language of all."""
+    entry_ids: list[int] = []
+    words: dict[tuple[OrganisationId, str], dict[int, str]] = {}
+    for place, model, texts in shelves:
+        written, chunk_ids = await _write(conn, place, model, texts)
+        entry_ids += written
+        for text, ids in zip(texts, chunk_ids, strict=True):
+            key = place.organisation_id, language_of(text.entry.language)
+            words.setdefault(key, {}).update(
+                (chunk_id, indexed_words(text.entry.title, passage))
+                for chunk_id, passage in zip(ids, text.passages, strict=True)
+            )
+    for (organisation_id, language), found in sorted(words.items(), key=lambda item: item[0]):
+        await writing.add(conn, organisation_id, language, found)
+    return entry_ids
+
+
+async def _write(
+    conn: Connection, place: Place, model: Model, texts: Sequence[Indexable]
+) -> tuple[list[int], list[list[int]]]:
+    """Write all of texts but their keywords; return the ids of their entries and passages."""
     for text in texts:
         if text.vectors.shape != (len(text.passages), model.dimension):
             raise ModelMismatch(
@@ -104,14 +130,13 @@ async def store_entries(
             )
     model_id = await _begin(conn, place, model)
     if not texts:
-        return []
+        return [], []
     entry_ids = await _write_entries(conn, place, [text.entry for text in texts])
     chunk_ids = await _write_chunks(conn, place, entry_ids, texts)
     written = [(e, c) for e, ids in zip(entry_ids, chunk_ids, strict=True) for c in ids]
     vectors = np.concatenate([text.vectors for text in texts])
     await _write_vectors(conn, place, model_id, written, vectors)
-    await _write_keywords(conn, place, chunk_ids, texts)
-    return entry_ids
+    return entry_ids, chunk_ids
 
 
 async def known_vectors(
@@ -293,19 +318,3 @@ async def _write_vectors(
         chunk_ids=chunk_ids,
         entry_ids=entry_ids,
     )
-
-
-async def _write_keywords(
-    conn: Connection, place: Place, chunk_ids: Sequence[Sequence[int]], texts: Sequence[Indexable]
-) -> None:
-    """Write one segment for each language."""
-    pairs = sorted(
-        zip(texts, chunk_ids, strict=True), key=lambda pair: language_of(pair[0].entry.language)
-    )
-    for language, group in groupby(pairs, key=lambda pair: language_of(pair[0].entry.language)):
-        words = {
-            chunk_id: indexed_words(text.entry.title, passage)
-            for text, ids in group
-            for chunk_id, passage in zip(ids, text.passages, strict=True)
-        }
-        await writing.add(conn, place.organisation_id, language, words)

@@ -6,19 +6,25 @@ from typing import Final
 
 import msgspec
 
+from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.fetch import CookieJar
 from trapline.frontier.judge import LinkJudge
 from trapline.frontier.patterns import Patterns
 from trapline.frontier.scope import Scope
 from trapline.frontier.url import similar_key
-from trapline.model import JobId, OrganisationId, SiteId
+from trapline.knowledge import sources
+from trapline.knowledge.embedding.embedders import default_config
+from trapline.knowledge.sources import NewSource
+from trapline.knowledge.sql.sources import SourceRow
+from trapline.model import ApplicationId, JobId, OrganisationId, SiteId, SourceId
 from trapline.pipeline.kinds import CRAWL, MAP, SCRAPE
 from trapline.pipeline.options import CrawlOptions, MapOptions, PageOptions, VisitOptions
 from trapline.pipeline.robots import KnownAccess, RobotsFiles
 from trapline.queue import jobs
 from trapline.settings import Settings
 from trapline.store import sites
+from trapline.store.sql import sites as stored_sites
 
 _REMEMBERED: Final = 500
 _OPTIONS: Final[dict[str, type[VisitOptions]]] = {
@@ -26,6 +32,14 @@ _OPTIONS: Final[dict[str, type[VisitOptions]]] = {
     SCRAPE: PageOptions,
     MAP: MapOptions,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRef:
+    """Where what a job finds is made searchable."""
+
+    id: SourceId
+    application_id: ApplicationId | None
 
 
 @dataclass(slots=True)
@@ -41,6 +55,7 @@ class Crawl:
     spread: "Spread | None" = None
     cookies: CookieJar = field(default_factory=CookieJar)
     sites: dict[str, SiteId] = field(default_factory=dict)
+    sources: dict[SiteId, SourceRef] = field(default_factory=dict)
 
     def key(self, url: str) -> str:
         """Return what must be there once in this job for a URL."""
@@ -90,6 +105,34 @@ class Crawls:
                 site_id = await sites.implicit(conn, crawl.organisation_id, origin)
             crawl.sites[origin] = site_id
         return site_id
+
+    async def source_of(self, crawl: Crawl, site_id: SiteId) -> SourceRef | None:
+        """Return the source that pages of a site go into; None where they are not to be searched."""
+        options = crawl.options
+        if not options.index or options.scrape.zero_data_retention or not options.scrape.store:
+            return None
+        found = crawl.sources.get(site_id)
+        if found is None:
+            async with self.database.system_tx() as conn:
+                row = await self._source(conn, crawl, site_id)
+                if row.job_id != crawl.job_id:
+                    await sources.begin(conn, [row.id], crawl.job_id)
+            found = crawl.sources[site_id] = SourceRef(row.id, row.application_id)
+        return found
+
+    async def _source(self, conn: Connection, crawl: Crawl, site_id: SiteId) -> SourceRow:
+        if crawl.options.source_id is not None:
+            return await sources.get(conn, crawl.organisation_id, crawl.options.source_id)
+        site = await stored_sites.get_site(conn, site_id=site_id)
+        name = str(site_id) if site is None else site.base_url
+        new = NewSource(
+            organisation_id=crawl.organisation_id,
+            kind="site",
+            uri=name,
+            config=default_config(self.settings),
+            site_id=site_id,
+        )
+        return await sources.of_site(conn, new, site_id)
 
     def make(self, job_id: JobId, organisation_id: OrganisationId, options: VisitOptions) -> Crawl:
         """Return what the tasks of a job need, from its options."""

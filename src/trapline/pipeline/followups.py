@@ -9,8 +9,10 @@ from typing import Final
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.errors import NotFound
+from trapline.pipeline import ingestion
 from trapline.pipeline.kinds import CRAWL
 from trapline.pipeline.sql import changes as queries
+from trapline.pipeline.sql import ingestion as reads
 from trapline.pipeline.sweeping import sweep
 from trapline.queue import events, jobs
 from trapline.queue.maintenance.duty import Duty
@@ -30,6 +32,7 @@ async def after_jobs(database: Database) -> int:
     async def handle(conn: Connection, rows: Sequence[EventsSinceRow]) -> None:
         ended = list(dict.fromkeys(row.job_id for row in rows))
         awaited = set(await changes.awaited_reports(conn, job_ids=ended))
+        filling = set(await reads.jobs_with_items(conn, job_ids=ended))
         for job_id in ended:
             try:
                 job = await jobs.get(conn, job_id)
@@ -37,6 +40,8 @@ async def after_jobs(database: Database) -> int:
                 continue
             if job_id in awaited:
                 await _settle_report(conn, job)
+            if job_id in filling and job.status in jobs.ENDED:
+                await ingestion.settle(conn, job)
             if job.kind == CRAWL and job.status == "completed":
                 await sweep(conn, job, agent)
 

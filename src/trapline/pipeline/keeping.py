@@ -4,6 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
+from typing import Final
+
+import msgspec
 
 from trapline.archive import visits as archive
 from trapline.archive.visits import CrawlType, File, Redirect, Request, Visit
@@ -15,19 +18,25 @@ from trapline.frontier.recrawl import History, Interval, Observed, due_at, obser
 from trapline.frontier.sql import candidates
 from trapline.frontier.urls import Place
 from trapline.model import AgentId, Document, UrlId
-from trapline.pipeline import noting, wishes
+from trapline.pipeline import noting, shelving, tracking, wishes
+from trapline.pipeline.kinds import INDEX, IndexTask
 from trapline.pipeline.language import Answers
 from trapline.pipeline.options import PageOptions
+from trapline.pipeline.shelving import keep_texts
 from trapline.pipeline.visits import PageVisit, Told
 from trapline.queue import logbook
 from trapline.queue.agents import Agent
 from trapline.queue.finishing import Attempt, NewEvent, written
 from trapline.queue.logbook import JobNote
 from trapline.queue.retries import Verdict
+from trapline.queue.tasks import NewTask
 from trapline.store import blobs, fleeting, pages
 from trapline.store.blobs import Blobs, Packed
 from trapline.store.fleeting import Fleeting
 from trapline.store.pages import Change, Content, Recorded, Sighting
+
+_LONGEST_TRACKING: Final = 256 * 1024
+_NO_DIFF: Final = "The difference is too large to be kept with the job."
 
 
 @dataclass(slots=True)
@@ -68,8 +77,11 @@ class Keeping:
         await self._record_visits(conn, batch, ids)
         await _record_pages(conn, batch, ids)
         await _record_candidates(conn, batch, ids, self.interval)
+        await _queue_indexing(conn, batch)
         await logbook.write(conn, [note for kept in batch for note in _notes(kept)])
+        await _keep_snapshots(conn, batch)
         await _keep_told(conn, attempts)
+        await keep_texts(conn, attempts)
         for kept in visited:
             if kept.attempt.verdict is not Verdict.RETRY:
                 kept.attempt.result = written(_result(kept))
@@ -108,6 +120,12 @@ async def _keep_for_an_hour(conn: Connection, visited: Sequence[_Kept]) -> None:
     )
 
 
+async def _keep_snapshots(conn: Connection, batch: Sequence[_Kept]) -> None:
+    """Keep what the next scrape of a tracked page is compared with."""
+    ended = [kept.visit for kept in batch if kept.attempt.verdict is Verdict.COMPLETED]
+    await tracking.keep(conn, [v.snapshot for v in ended if v.snapshot is not None])
+
+
 async def _keep_told(conn: Connection, attempts: Sequence[Attempt]) -> None:
     """Write what tasks that are no pages came to."""
     told = [(a, a.value) for a in attempts if isinstance(a.value, Told)]
@@ -122,6 +140,49 @@ async def _keep_told(conn: Connection, attempts: Sequence[Attempt]) -> None:
             if not a.task.zero_data_retention
         ],
     )
+
+
+async def _queue_indexing(conn: Connection, batch: Sequence[_Kept]) -> None:
+    """Have pages made searchable, as tasks of the job that found them, outside its limit."""
+    found = [kept for kept in batch if _is_indexed(kept)]
+    for kept in found:
+        kept.attempt.children.append(_index_task(kept))
+    gone = {
+        (kept.visit.source.id, kept.visit.task.url)
+        for kept in _gone(batch)
+        if kept.visit.source is not None
+    }
+    await shelving.count_pages(
+        conn, [(k.attempt.task, k.visit.source) for k in found if k.visit.source is not None]
+    )
+    await shelving.forget_pages(conn, gone)
+
+
+def _is_indexed(kept: _Kept) -> bool:
+    recorded = kept.recorded
+    done = kept.attempt.verdict is Verdict.COMPLETED
+    return (
+        done
+        and kept.visit.source is not None
+        and recorded is not None
+        and recorded.version_id is not None
+    )
+
+
+def _index_task(kept: _Kept) -> NewTask:
+    source, recorded = kept.visit.source, kept.recorded
+    assert source is not None  # noqa: S101 (as _is_indexed says)
+    assert recorded is not None  # noqa: S101 (the same)
+    assert recorded.version_id is not None  # noqa: S101 (the same)
+    payload = IndexTask(
+        source_id=source.id,
+        url=kept.visit.fetched.url,
+        page_id=recorded.page_id,
+        version_id=recorded.version_id,
+        application_id=source.application_id,
+    )
+    task = kept.attempt.task
+    return NewTask(INDEX, payload, counted=False, parent_id=task.id, trace_id=task.trace_id)
 
 
 def _notes(kept: _Kept) -> Iterator[JobNote]:
@@ -373,4 +434,11 @@ def _answers(answers: Answers | None) -> dict[str, object]:
 
 
 def _event(kept: _Kept) -> NewEvent:
-    return NewEvent("page", _result(kept) | {"error": kept.attempt.error})
+    told = _result(kept) | {"error": kept.attempt.error}
+    tracked = kept.visit.tracked
+    if tracked is not None:
+        told["tracking"] = tracked
+        if len(msgspec.json.encode(tracked)) > _LONGEST_TRACKING:
+            told["tracking"] = {name: tracked[name] for name in tracked if name != "diff"}
+            told["warnings"] = [_NO_DIFF]
+    return NewEvent("page", told)

@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from trapline.model import ApplicationId, PageId, SourceId
 from trapline.queue.kinds import Handler, Kind, Kinds
 from trapline.queue.retries import RetryPolicy
 
@@ -15,11 +16,15 @@ BATCH: Final = "batch_scrape"
 EXTRACT: Final = "extract"
 
 MAP: Final = "map"
+INGEST: Final = "ingest"
 
 # Tasks.
 KICKOFF: Final = "kickoff"
 SITEMAP: Final = "kickoff_sitemap"
 PAGE: Final = "single_urls"
+FILE: Final = "file"
+INDEX: Final = "index"
+AWAIT: Final = "await_crawl"
 
 
 class Kickoff(Struct, frozen=True):
@@ -52,6 +57,37 @@ class MapTask(Struct, frozen=True):
     url: str
 
 
+class FileTask(Struct, frozen=True, omit_defaults=True):
+    """Make one file searchable. `sha256` names its bytes, in hex."""
+
+    source_id: SourceId
+    uri: str
+    name: str
+    sha256: str
+    size: int
+    application_id: ApplicationId | None = None
+    content_type: str | None = None
+    title: str | None = None
+    # What its sender says is wrong with it; then there are no bytes.
+    error: str | None = None
+
+
+class AwaitTask(Struct, frozen=True):
+    """Keep a job open until a crawl elsewhere says that it ended."""
+
+    crawl: str
+
+
+class IndexTask(Struct, frozen=True, omit_defaults=True):
+    """Make one version of a page searchable."""
+
+    source_id: SourceId
+    url: str
+    page_id: PageId
+    version_id: int
+    application_id: ApplicationId | None = None
+
+
 _PATIENT = RetryPolicy(max_attempts=4, first=timedelta(seconds=2))
 
 
@@ -60,6 +96,8 @@ def crawl_kinds(
     sitemap: Handler | None = None,
     page: Handler | None = None,
     survey: Handler | None = None,
+    *,
+    ingest: tuple[Kind, ...] | None = None,
 ) -> Kinds:
     """Return the kinds, with their handlers where there is a worker to run them."""
     return Kinds(
@@ -68,7 +106,21 @@ def crawl_kinds(
             Kind(SITEMAP, SitemapTask, sitemap, _PATIENT, stored=True),
             Kind(PAGE, PageTask, page, _PATIENT, stored=True),
             Kind(MAP, MapTask, survey, _PATIENT),
+            *(ingest or ingest_kinds()),
         )
+    )
+
+
+def ingest_kinds(
+    file: Handler | None = None,
+    index: Handler | None = None,
+    awaited: Handler | None = None,
+) -> tuple[Kind, ...]:
+    """Return the kinds of tasks that make texts searchable; also jobs that visit pages have them."""
+    return (
+        Kind(FILE, FileTask, file, RetryPolicy(max_attempts=3), stored=True),
+        Kind(INDEX, IndexTask, index, RetryPolicy(max_attempts=3), stored=True),
+        Kind(AWAIT, AwaitTask, awaited, RetryPolicy(max_attempts=1)),
     )
 
 

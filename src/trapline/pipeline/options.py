@@ -14,7 +14,7 @@ from trapline.extract.selectors import check_selectors
 from trapline.frontier.patterns import Patterns
 from trapline.frontier.scope import Scope, ScopeRules
 from trapline.frontier.url import Query, typed_url
-from trapline.model import ExtractOptions, Format, SiteId
+from trapline.model import ExtractOptions, Format, SiteId, SourceId
 
 DEFAULT_LIMIT = 10_000
 DEFAULT_TIMEOUT: Final = 60.0
@@ -42,6 +42,13 @@ class Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     schema: dict[str, Any] | None = None
 
 
+class Tracking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Compare each page of a job with its last scrape under a tag."""
+
+    tag: Annotated[str, Meta(max_length=200)] = ""
+    diff: bool = False
+
+
 class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How one page is fetched, and what its caller wants of it.
 
@@ -59,6 +66,8 @@ class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     wishes: tuple[Wish, ...] = ()
     # Compare with the version before.
     track_changes: bool = False
+    # As clients of Firecrawl ask for it, in a job: by tag, whatever the version before is.
+    tracking: Tracking | None = None
     # Also hand over the bytes as they came.
     with_body: bool = False
     # Files that are not HTML: read at all, and how many of their pages.
@@ -143,8 +152,9 @@ class VisitOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     # What is no part of a page's content, and lines whose change is none.
     ignore_selectors: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
     ignore_patterns: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
-    # Make what is found searchable.
+    # Make what is found searchable: in a source of its own, or in that of the page's site.
     index: bool = False
+    source_id: SourceId | None = None
     scrape: ScrapeOptions = ScrapeOptions()
 
     @classmethod

@@ -57,6 +57,8 @@ class PageResult:
     """What a language model said of it, by the kind of the wish."""
     warnings: Sequence[str] = ()
     change: str | None = None
+    tracking: Mapping[str, Any] | None = None
+    """What became of it since the last scrape under the job's tag."""
 
 
 async def counts(conn: Connection, job_id: JobId) -> Counts:
@@ -180,6 +182,7 @@ def _result(row: PagesDoneRow, content: _Content) -> PageResult:
         row.answers or {},
         row.warnings or (),
         row.change,
+        row.tracking,
     )
 
 

@@ -77,10 +77,12 @@ class RobotsFiles:
         )
         now = datetime.now(UTC)
         policy = policy_for(fetched.status, redirects=len(fetched.redirects))
+        # What we refused ourselves says nothing of the server; a setting may open it any moment.
+        ours = OUTCOMES[fetched.exit_code].category is Category.UNSAFE
         row = RobotsRow(
             origin=origin,
             fetched_at=now,
-            expires_at=now + policy.ask_again_after,
+            expires_at=now if ours else now + policy.ask_again_after,
             status=fetched.status,
             exit_code=fetched.exit_code,
             body=fetched.body if policy is RobotsPolicy.READ else b"",

@@ -1,19 +1,35 @@
-"""Web search: asks a SearXNG, when one is set."""
+"""Web search: asks a SearXNG when one is set, and else what was indexed here."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Final, Literal, Self
 
 import aiohttp
 import msgspec
 
-from trapline.errors import InvalidInput, Unavailable
+from trapline.db.pool import Database
+from trapline.errors import Unavailable
+from trapline.knowledge.filters import Filter
+from trapline.knowledge.searching import Query, Searcher
+from trapline.model import OrganisationId
 from trapline.settings import Settings
 
 Source = Literal["web", "images", "news"]
 _CATEGORIES: Final[dict[str, str]] = {"web": "general", "images": "images", "news": "news"}
 _LARGEST: Final = 16 * 2**20
 _MOST_PAGES: Final = 10
+_OWN_INDEX: Final = (
+    "Searched the pages that were indexed here. To search the web, set TRAPLINE_SEARXNG_URL to a"
+    " SearXNG that has the JSON format on."
+)
+_AGO: Final = {
+    "qdr:h": timedelta(hours=1),
+    "qdr:d": timedelta(days=1),
+    "qdr:w": timedelta(weeks=1),
+    "qdr:m": timedelta(days=31),
+    "qdr:y": timedelta(days=366),
+}
 _TIMES: Final = {"qdr:d": "day", "qdr:w": "week", "qdr:m": "month", "qdr:y": "year"}
 
 
@@ -44,13 +60,25 @@ class WebQuery:
     time: str | None = None
     """As search engines write it: qdr:d, qdr:w, qdr:m, qdr:y."""
     seconds: float = 60.0
+    hosts: tuple[str, ...] = ()
+    not_hosts: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+
+    def written(self) -> str:
+        """The words with what the rest means to a search engine."""
+        parts = [self.words, *(f"filetype:{name}" for name in self.types)]
+        if self.hosts:
+            parts.append("(" + " OR ".join(f"site:{name}" for name in self.hosts) + ")")
+        return " ".join([*parts, *(f"-site:{name}" for name in self.not_hosts)])
 
 
 @dataclass(slots=True)
 class Searching:
-    """One client of the SearXNG, for a whole process."""
+    """One client of the SearXNG, for a whole process; `searcher` finds what was indexed."""
 
     settings: Settings
+    database: Database
+    searcher: Searcher
     _session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -65,13 +93,15 @@ class Searching:
         if self._session is not None:
             await self._session.close()
 
-    async def search(self, query: WebQuery) -> list[Hit]:
+    @property
+    def warning(self) -> str | None:
+        """What whoever searches the web should know."""
+        return _OWN_INDEX if self.settings.searxng_url is None else None
+
+    async def search(self, organisation_id: OrganisationId, query: WebQuery) -> list[Hit]:
         """Return at most so many results, each URL once; TimeoutError when that takes too long."""
         if self.settings.searxng_url is None:
-            raise InvalidInput(
-                "Web search needs a SearXNG: set TRAPLINE_SEARXNG_URL to one that has the JSON"
-                " format on."
-            )
+            return await self._indexed(organisation_id, query)
         hits: dict[str, Hit] = {}
         for number in range(1, _MOST_PAGES + 1):
             found = await self._page(query, number)
@@ -82,9 +112,28 @@ class Searching:
                 break
         return list(hits.values())[: query.most]
 
+    async def _indexed(self, organisation_id: OrganisationId, query: WebQuery) -> list[Hit]:
+        """Pages that were crawled and indexed. Pictures are not."""
+        if query.source != "web":
+            return []
+        ago = _AGO.get(query.time or "")
+        wanted = Filter(
+            kinds=("site", "url"),
+            hosts=query.hosts,
+            not_hosts=query.not_hosts,
+            types=query.types,
+            since=None if ago is None else datetime.now(UTC) - ago,
+        )
+        asked = Query(words=query.words, wanted=wanted, most=query.most)
+        async with self.database.tenant_tx(organisation_id) as conn:
+            found = await self.searcher.search(conn, organisation_id, asked)
+        return [
+            Hit(url=one.uri, title=one.title or "", content=one.snippet.text) for one in found.items
+        ]
+
     async def _page(self, query: WebQuery, number: int) -> list[Hit]:
         parameters: dict[str, Any] = {
-            "q": query.words,
+            "q": query.written(),
             "format": "json",
             "categories": _CATEGORIES[query.source],
             "pageno": number,

@@ -13,8 +13,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from msgspec import structs
+
 from trapline.db.pool import Database
 from trapline.errors import OUTCOMES, Category, ExitCode, VisitFailed
+from trapline.extract.absence import says_it_is_not_there
 from trapline.fetch import Fetcher
 from trapline.frontier.politeness import HostPace, PaceRules, gate_of, pace_after
 from trapline.frontier.recrawl import is_due
@@ -22,7 +25,7 @@ from trapline.frontier.scope import Verdict as Scoped
 from trapline.frontier.sitemaps import (
     SitemapReader,
 )
-from trapline.frontier.url import origin_of, split_url
+from trapline.frontier.url import origin_of, split_url, url_hash
 from trapline.model import (
     APPROVED,
     Approve,
@@ -35,16 +38,18 @@ from trapline.model import (
     SiteId,
     Verdict,
 )
-from trapline.pipeline import documents, noting, spreading, wishes
+from trapline.pipeline import documents, noting, spreading, tracking, wishes
 from trapline.pipeline.comparing import compared
 from trapline.pipeline.crawls import Crawl, Crawls, Spread
 from trapline.pipeline.kinds import Kickoff, PageTask, SitemapTask
 from trapline.pipeline.known import KnownPages
 from trapline.pipeline.language import LanguageModel
+from trapline.pipeline.options import Tracking
 from trapline.pipeline.robots import OriginRobots, RobotsFiles, refusal
 from trapline.pipeline.sql import known
 from trapline.pipeline.sql.known import KnownPagesRow
 from trapline.pipeline.submit import DEFAULT_IN_FLIGHT, host_gate
+from trapline.pipeline.tracking import GIT_DIFF, Snapshot
 from trapline.pipeline.visits import PageVisit, Told, detail, joined
 from trapline.queue import gates, tasks
 from trapline.queue.finishing import Finished
@@ -120,7 +125,26 @@ class Steps:
         if wishes and self.model is not None and finished.error is None:
             text = await self._text(finished.result)
             finished.result.answers = await self.model.answer(wishes, text)
+        if crawl.options.scrape.tracking is not None and finished.error is None:
+            await self._track(crawl.options.scrape.tracking, task, finished.result)
         return finished
+
+    async def _track(self, wish: Tracking, task: Task, visit: "PageVisit") -> None:
+        """Compare with the last scrape of the tag; what is found is kept when the task ends."""
+        if not isinstance(visit, PageVisit):
+            return
+        found = Snapshot(
+            task.organisation_id,
+            url_hash(visit.task.url),
+            wish.tag,
+            datetime.now(UTC),
+            (await self._text(visit)).replace("\x00", ""),
+        )
+        modes = [GIT_DIFF] if wish.diff and not task.zero_data_retention else []
+        async with self.database.system_tx() as conn:
+            tracked = await tracking.compare(conn, found, modes=modes)
+        visit.tracked = tracked.as_json()
+        visit.snapshot = None if task.zero_data_retention else found
 
     async def _text(self, visit: "PageVisit") -> str:
         """Return what was found on a page, or is known of it while it has not changed."""
@@ -147,6 +171,7 @@ class Steps:
         took_ms = round((time.perf_counter() - clock) * 1000)
         left = self._leave(crawl, task)
         visit = PageVisit(payload, crawl, site_id, fetched, started, took_ms, before)
+        visit.source = await self.crawls.source_of(crawl, site_id)
         error: VisitFailed | None = None
         children: list[NewTask] = []
         if fetched.exit_code is ExitCode.CONTENT:
@@ -156,6 +181,7 @@ class Steps:
                 error = failed
             else:
                 await self._refreshed(crawl, task, visit)
+                error = _missing(visit)
                 if visit.document is not None:
                     await self._compare(crawl, visit, visit.document)
                 children = spreading.follow(crawl, task, visit, visit.links)
@@ -354,6 +380,16 @@ def _asked_pause(crawl: Crawl, url: str, fetched: Fetched) -> datetime | None:
     last = fetched.requests[-1]
     answered = timedelta(milliseconds=last.first_byte_ms or last.total_ms)
     return last.sent_at + answered + timedelta(seconds=delay)
+
+
+def _missing(visit: PageVisit) -> VisitFailed | None:
+    """Take a page that says that it is not there for what it says; nothing of it is kept."""
+    if visit.document is None or not says_it_is_not_there(visit.document):
+        return None
+    code = ExitCode.SOFT_NOT_FOUND
+    visit.fetched = structs.replace(visit.fetched, exit_code=code, message=OUTCOMES[code].sentence)
+    visit.document = None
+    return VisitFailed(code)
 
 
 def _is_due(crawl: Crawl, before: KnownPagesRow, page: PageTask) -> bool:

@@ -1,7 +1,7 @@
 """Change tracking as scrapes ask for it: compared with the last scrape of the URL under a tag."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -43,6 +43,19 @@ class Tracked:
         return answer if self.diff is None else answer | {"diff": self.diff.as_json()}
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a scrape found, for the next one under its tag to be compared with."""
+
+    organisation_id: OrganisationId
+    url_hash: bytes
+    tag: str
+    scraped_at: datetime
+    markdown: str
+    gone: bool = False
+    extracted: Any = None
+
+
 async def track(  # noqa: PLR0913 (what was found, whose, when, and what to compare)
     conn: Connection,
     organisation_id: OrganisationId,
@@ -57,24 +70,46 @@ async def track(  # noqa: PLR0913 (what was found, whose, when, and what to comp
     remember: bool = True,
 ) -> Tracked:
     """Compare a scrape with the last one of its tag, and keep it for the next."""
-    key, label = url_hash(url), (tag or "").replace("\x00", "")[:_LONGEST_TAG]
-    markdown, gone = markdown.replace("\x00", ""), status in _GONE
-    before = await snapshots.last_snapshot(
-        conn, organisation_id=organisation_id, url_hash=key, tag=label
+    gone = status in _GONE
+    new = Snapshot(
+        organisation_id,
+        url_hash(url),
+        (tag or "").replace("\x00", "")[:_LONGEST_TAG],
+        scraped_at,
+        "" if gone else markdown.replace("\x00", ""),
+        gone,
+        extracted,
     )
+    tracked = await compare(conn, new, modes=modes)
     if remember:
+        await keep(conn, [new])
+    return tracked
+
+
+async def keep(conn: Connection, new: Sequence[Snapshot]) -> None:
+    """Keep what scrapes found. In one order, so that two batches do not wait for each other."""
+    for found in sorted(new, key=lambda one: (one.organisation_id, one.url_hash, one.tag)):
         await snapshots.keep_snapshot(
             conn,
-            organisation_id=organisation_id,
-            url_hash=key,
-            tag=label,
-            scraped_at=scraped_at,
-            markdown="" if gone else markdown,
-            extracted=extracted,
-            gone=gone,
+            organisation_id=found.organisation_id,
+            url_hash=found.url_hash,
+            tag=found.tag,
+            scraped_at=found.scraped_at,
+            markdown=found.markdown,
+            extracted=found.extracted,
+            gone=found.gone,
         )
-    hidden = await queries.was_unlinked(conn, organisation_id=organisation_id, url_hash=key)
-    change, found = await _judged(before, markdown, gone=gone)
+
+
+async def compare(conn: Connection, new: Snapshot, *, modes: Collection[str] = ()) -> Tracked:
+    """Say what became of a page since the last scrape of its tag."""
+    before = await snapshots.last_snapshot(
+        conn, organisation_id=new.organisation_id, url_hash=new.url_hash, tag=new.tag
+    )
+    hidden = await queries.was_unlinked(
+        conn, organisation_id=new.organisation_id, url_hash=new.url_hash
+    )
+    change, found = await _judged(before, new.markdown, gone=new.gone)
     return Tracked(
         previous_scrape_at=None if before is None else before.scraped_at,
         change_status=change,

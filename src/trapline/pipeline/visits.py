@@ -9,10 +9,11 @@ from msgspec import structs
 from trapline.errors import OUTCOMES, ExitCode
 from trapline.model import Document, Fetched, Link, RedirectSource, RedirectTrace, SiteId
 from trapline.pipeline import wishes
-from trapline.pipeline.crawls import Crawl
+from trapline.pipeline.crawls import Crawl, SourceRef
 from trapline.pipeline.kinds import PageTask
 from trapline.pipeline.language import Answers
 from trapline.pipeline.sql.known import KnownPagesRow
+from trapline.pipeline.tracking import Snapshot
 from trapline.queue.logbook import Note
 from trapline.store.pages import Comparison, Recorded
 
@@ -43,7 +44,12 @@ class PageVisit:
     discovered: list[str] = field(default_factory=list)
     answers: Answers | None = None
     """What a language model said of it, where the job wishes that."""
+    tracked: dict[str, object] | None = None
+    """What became of it since the last scrape under the job's tag, where the job tracks that."""
+    snapshot: Snapshot | None = None
     notes: list[Note] = field(default_factory=list)
+    source: SourceRef | None = None
+    """Where it is made searchable, where the job asks for that."""
     # Set once it is stored.
     visit_id: int | None = None
     recorded: Recorded | None = None

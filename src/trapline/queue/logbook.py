@@ -78,12 +78,16 @@ class Reader:
 
     async def read(self, conn: Connection) -> list[Line]:
         """Return the lines that are new, in the order of their time."""
-        lines = [_line(row) for row in await self._notes(conn)]
+        lines = await self.notes(conn)
         for event in await queries.milestones(conn, job_id=self.job_id, after=self._number):
             self._number = event.number
             if Level.INFO in self.level.and_above:
                 lines.append(_milestone(event))
         return sorted(lines, key=lambda line: line.at)
+
+    async def notes(self, conn: Connection) -> list[Line]:
+        """Return the new lines that steps wrote, in the order in which they did."""
+        return [_line(row) for row in await self._notes(conn)]
 
     async def _notes(self, conn: Connection) -> list[JobLogRow]:
         found: list[JobLogRow] = []

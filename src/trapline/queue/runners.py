@@ -26,6 +26,8 @@ log = get_logger(__name__)
 WATCH: Final = 0.25
 # A runner lets others run after so many tasks that did not wait for anything.
 TASKS_PER_BREATH: Final = 64
+# What the store hook sees even where a handler returned nothing: it may note a failure.
+_STORED: Final = frozenset({Verdict.COMPLETED, Verdict.FAILED})
 # How long a handler may go on after it was cancelled, before its runner is given up.
 PATIENCE: Final = 5.0
 
@@ -169,7 +171,7 @@ class Runners:
         stored = (
             self.storing
             and kind.stored
-            and (attempt.verdict is Verdict.COMPLETED or attempt.value is not None)
+            and (attempt.verdict in _STORED or attempt.value is not None)
         )
         self.outbox.put(attempt, rich=stored or attempt.rich)
 

@@ -6,7 +6,7 @@ seen or waited for. If the transaction fails, they are orphans, harmless until t
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,7 @@ from trapline.errors import NotFound, SettingsError, Unavailable
 from trapline.settings import Settings
 from trapline.store.objects import Objects
 from trapline.store.shelf import Directory, Shelf
+from trapline.store.spooling import Spool
 from trapline.store.sql import blobs as queries
 from trapline.store.sql.blobs import BlobRow
 
@@ -70,6 +71,12 @@ class Blobs:
         )
         if shelf is not None:
             await shelf.write({blob.sha256: blob.data for blob in blobs})
+
+    async def put_spooled(self, conn: Connection, spools: Sequence[Spool]) -> None:
+        """Store what came in pieces. Its compressed bytes are in memory while they are written."""
+        await self.put(
+            conn, (Packed(one.sha256, one.size, one.data(), compressed=True) for one in spools)
+        )
 
     async def get(self, conn: Connection, sha256: bytes) -> bytes:
         """Return bytes by their hash, wherever they lie; damaged ones are never returned."""

@@ -192,9 +192,11 @@ def test_a_broken_search_engine_is_an_error(client: Firecrawl, oracle: Oracle) -
         client.search("x")
 
 
-def test_search_without_an_engine_names_the_setting(served_site: str) -> None:
-    with pytest.raises(BadRequestError, match="TRAPLINE_SEARXNG_URL"):
-        Firecrawl(api_url=served_site, api_key="x").search("x")
+def test_search_without_an_engine_asks_the_own_index_and_says_so(served_site: str) -> None:
+    http = Firecrawl(api_url=served_site, api_key="x")._v2_client.http_client
+    answer = http.post("/v2/search", {"query": "x", "sources": ["web", "images"]}).json()
+    assert answer["data"] == {"web": [], "images": []}
+    assert "TRAPLINE_SEARXNG_URL" in answer["warning"]
 
 
 def test_tokens_are_counted_by_month(client: Firecrawl, oracle: Oracle, site: Site) -> None:

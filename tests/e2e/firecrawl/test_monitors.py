@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+import requests
 from firecrawl import Firecrawl
 from firecrawl.v2.types import MonitorCheckDetail
 from firecrawl.v2.utils.error_handler import BadRequestError, FirecrawlError
@@ -119,3 +120,80 @@ def _looked(client: Firecrawl, monitor_id: str) -> MonitorCheckDetail:
         assert time.monotonic() < deadline
         time.sleep(0.2)
     return found
+
+
+PATHS = [
+    ("GET", ""),
+    ("PATCH", ""),
+    ("DELETE", ""),
+    ("POST", "/run"),
+    ("GET", "/checks"),
+    ("GET", "/checks/1"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), PATHS)
+def test_what_is_no_monitor_is_told_so(served_site: str, method: str, path: str) -> None:
+    for monitor, status in (("x", 400), (str(uuid4()), 404)):
+        url = f"{served_site}/v2/monitor/{monitor}{path}"
+        answer = requests.request(method, url, json={}, timeout=60)
+        assert answer.status_code == status, (url, answer.text)
+        assert answer.json()["success"] is False
+
+
+def test_bad_pages_of_lists_are_refused(served_site: str, client: Firecrawl, site: Site) -> None:
+    monitor = _created(client, [{"type": "scrape", "urls": [site.at("/about/")]}])
+    base = f"{served_site}/v2/monitor"
+    look = _looked(client, monitor.id)
+    for path, status in (
+        ("?limit=0", 400),
+        ("?limit=101", 400),
+        ("?offset=-1", 400),
+        (f"/{monitor.id}/checks?limit=x", 400),
+        (f"/{monitor.id}/checks/{look.id}?skip=-1", 400),
+        (f"/{monitor.id}/checks/{look.id}?after=2-1", 400),
+        (f"/{monitor.id}/checks/{look.id}?after=1", 400),
+        (f"/{monitor.id}/checks/{look.id}?status=odd", 400),
+        (f"/{monitor.id}/checks/0", 404),
+        (f"/{monitor.id}/checks/-1", 404),
+        (f"/{monitor.id}/checks/{'9' * 30}", 404),
+    ):
+        assert requests.get(f"{base}{path}", timeout=60).status_code == status, path
+    client.delete_monitor(monitor.id)
+
+
+def test_lists_of_monitors_and_looks_are_paged(
+    served_site: str, client: Firecrawl, site: Site
+) -> None:
+    monitors = [
+        _created(client, [{"type": "scrape", "urls": [site.at("/about/")]}]) for _ in range(3)
+    ]
+    base = f"{served_site}/v2/monitor"
+    newest = requests.get(f"{base}?limit=2", timeout=60).json()["data"]
+    after = requests.get(f"{base}?limit=1&offset=2", timeout=60).json()["data"]
+    assert [found["id"] for found in (*newest, *after)] == [m.id for m in monitors[::-1]]
+    looks = [_looked(client, monitors[0].id).id for _ in range(3)]
+    checks = f"{base}/{monitors[0].id}/checks"
+    two = requests.get(f"{checks}?limit=2", timeout=60).json()["data"]
+    last = requests.get(f"{checks}?offset=2", timeout=60).json()["data"]
+    assert [check["id"] for check in (*two, *last)] == looks[::-1]
+    for monitor in monitors:
+        client.delete_monitor(monitor.id)
+
+
+def test_one_look_at_a_time_and_one_monitor_of_a_name(
+    served_site: str, client: Firecrawl, site: Site
+) -> None:
+    target = {"type": "crawl", "url": site.url, "crawlOptions": {"limit": 50, "delay": 2}}
+    monitor = _created(client, [target])
+    started = client.run_monitor(monitor.id)
+    again = requests.post(f"{served_site}/v2/monitor/{monitor.id}/run", json={}, timeout=60)
+    assert again.status_code == 409, again.text
+    assert client.get_monitor(monitor.id).current_check_id == started.id
+    body = {"name": monitor.name, "schedule": {"cron": "0 0 * * *"}, "targets": [target]}
+    twin = requests.post(f"{served_site}/v2/monitor", json=body, timeout=60)
+    assert twin.status_code == 409, twin.text
+    client.delete_monitor(monitor.id)
+    # The look goes on without its monitor; nobody else wants its visits in the site's log.
+    for crawl in client.get_active_crawls().crawls:
+        client.cancel_crawl(crawl.id)

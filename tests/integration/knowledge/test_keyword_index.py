@@ -79,6 +79,24 @@ async def test_chunks_that_are_gone_leave_when_segments_merge(
         assert not await conn.fetchval("SELECT 1 FROM knowledge.posting WHERE term = 'pear1'")
 
 
+async def test_segments_of_which_much_is_gone_are_written_again(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with database.system_tx() as conn:
+        half = await _index(conn, organisation_id, "en", [f"apple pear{n}" for n in range(10)])
+        most = await _index(conn, organisation_id, "en", [f"apple plum{n}" for n in range(10)])
+        none = await _index(conn, organisation_id, "en", ["apple"] * 3)
+        gone = [*half[:5], *most[:1], *none]
+        await conn.execute("DELETE FROM knowledge.chunk WHERE id = ANY($1)", gone)
+    assert await writing.renew_hollow(database) == 2
+    assert await writing.renew_hollow(database) == 0
+    async with database.system_tx() as conn:
+        rows = await conn.fetch("SELECT texts FROM knowledge.segment ORDER BY texts")
+        assert [row["texts"] for row in rows] == [5, 10]
+        assert not await conn.fetchval("SELECT 1 FROM knowledge.posting WHERE term = 'pear1'")
+    assert set(half[5:]) <= set(await _found(database, organisation_id, "apple"))
+
+
 async def test_only_wanted_chunks_are_ranked(
     database: Database, organisation_id: OrganisationId
 ) -> None:
@@ -87,7 +105,7 @@ async def test_only_wanted_chunks_are_ranked(
     among = np.array(ids[2:4], np.int64)
     async with database.tenant_tx(organisation_id) as conn:
         query = KeywordQuery("apple", most=3, among=among)
-        hits = await KeywordIndex().search(conn, organisation_id, query)
+        hits = (await KeywordIndex().search(conn, organisation_id, query)).hits
     assert [hit.chunk_id for hit in hits] == ids[2:4]
 
 
@@ -103,7 +121,7 @@ async def test_nobody_finds_or_reads_anothers(
     async with database.tenant_tx(organisation_id) as conn:
         # Asked for by name, the other's rows are not there, and count in no statistic.
         query = KeywordQuery("secret")
-        assert await index.search(conn, other, query) == []
+        assert (await index.search(conn, other, query)).hits == []
         for table in ("chunk", "segment", "posting"):
             rows = await conn.fetch(f"SELECT organisation_id FROM knowledge.{table}")
             assert {row["organisation_id"] for row in rows} == {organisation_id}
@@ -160,7 +178,7 @@ async def _hits(
 ) -> list[Hit]:
     async with database.tenant_tx(organisation_id) as conn:
         query = KeywordQuery(words, most=20)
-        return await (index or KeywordIndex()).search(conn, organisation_id, query)
+        return (await (index or KeywordIndex()).search(conn, organisation_id, query)).hits
 
 
 async def _found(

@@ -73,7 +73,10 @@ def test_a_sitemap_is_believed_until_the_page_was_seen_twice() -> None:
     assert due(ExitCode.CONTENT, declared="yearly", observed=looks(*[True] * 2)) == DAY
 
 
-@pytest.mark.parametrize(("code", "rechecks"), [(ExitCode.NOT_FOUND, 3), (ExitCode.GONE, 1)])
+@pytest.mark.parametrize(
+    ("code", "rechecks"),
+    [(ExitCode.NOT_FOUND, 3), (ExitCode.SOFT_NOT_FOUND, 3), (ExitCode.GONE, 1)],
+)
 def test_a_lost_page_is_rechecked_then_let_go(code: ExitCode, rechecks: int) -> None:
     waits = [due(code, failures=failures) for failures in range(rechecks + 1)]
     assert waits == [*(2**failures * DAY for failures in range(rechecks)), None]

@@ -94,8 +94,7 @@ def test_pruning_reads_only_the_parts_in_question() -> None:
 
 def test_only_the_allowed_are_ranked() -> None:
     segment = segment_of({chunk: Counter(a=1 + chunk % 3, b=2) for chunk in range(50)})
-    allowed = np.zeros(50, np.bool_)
-    allowed[[3, 20, 40]] = True
+    allowed = np.array([3, 20, 40], np.uint32)
     found = _rank([segment], ["a"], 2, among={0: allowed})
     assert [score.ordinal for score in found] == [20, 40]
 
@@ -145,8 +144,8 @@ def _rank(
             if term in segment.postings
         },
     )
-    ranking = Ranking(corpus, dict.fromkeys(query, 1.0), parts)
-    return asyncio.run(ranking.best(most, among))
+    ranking = Ranking(corpus, dict.fromkeys(query, 1.0), parts, among)
+    return asyncio.run(ranking.best(most))
 
 
 def _by_formula(segments: Sequence[Segment], query: Sequence[str]) -> list[float]:

@@ -49,13 +49,14 @@ async def started(
     if not good:
         raise Refusal(400, "No valid URLs were given.", "BAD_REQUEST")
     options = body.visit_options()
+    noted = {"formats": sorted(body.names), "version": "v2"}
+    asked = crawl.described(who, noted, body.origin)
     async with parts.results.database.tenant_tx(who.organisation_id) as conn:
         if body.append_to_id is not None:
             job_id = identity.parse(body.append_to_id)
             job = await crawl.found(conn, job_id, BATCH)
             await submit.append(conn, job.id, good, options)
         else:
-            noted = {"formats": sorted(body.names), "version": "v2"}
             try:
                 job_id = await submit.batch(
                     conn,
@@ -63,7 +64,7 @@ async def started(
                     good,
                     options,
                     job_id=job_id,
-                    metadata=crawl.described(who, noted, body.origin),
+                    metadata=asked,
                 )
             except Conflict:
                 raise Refusal(409, "Idempotency key already used") from None

@@ -81,6 +81,7 @@ async def started(
         "version": version,
         "options": body.described(),
     }
+    asked = described(who, noted, body.origin)
     async with parts.results.database.tenant_tx(who.organisation_id) as conn:
         try:
             job_id = await submit.crawl(
@@ -88,7 +89,7 @@ async def started(
                 who.organisation_id,
                 options,
                 job_id=job_id,
-                metadata=described(who, noted, body.origin),
+                metadata=asked,
             )
         except Conflict:
             raise Refusal(409, "Idempotency key already used") from None

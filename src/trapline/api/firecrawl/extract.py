@@ -82,6 +82,7 @@ async def started(parts: Engine, who: Principal, body: ExtractBody) -> tuple[Job
         raise Refusal(400, "No valid URLs were given.", "BAD_REQUEST")
     options = body.scrape_options.scrape_options()
     noted = {"showSources": body.show_sources, "version": "v2"}
+    asked = crawl.described(who, noted, body.origin)
     async with parts.results.database.tenant_tx(who.organisation_id) as conn:
         job_id = await gathering.submit(
             conn,
@@ -89,7 +90,7 @@ async def started(parts: Engine, who: Principal, body: ExtractBody) -> tuple[Job
             good,
             body.wish(),
             options,
-            metadata=crawl.described(who, noted, body.origin),
+            metadata=asked,
         )
         if body.webhook is not None:
             await webhooks.subscribe(

@@ -1,10 +1,11 @@
 """/v2/monitor: schedules that watch pages, and what each of their looks found."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
+import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from trapline.api.access import Reader, Tenant, Writer, name_of
@@ -19,7 +20,7 @@ from trapline.errors import NotFound
 from trapline.frontier.url import typed_url
 from trapline.model import JobId, ScheduleId
 from trapline.pipeline import monitoring, templates
-from trapline.pipeline.monitoring import Summary, WatchedPage
+from trapline.pipeline.monitoring import Place, Summary, WatchedPage
 from trapline.queue import jobs, schedules
 from trapline.queue.schedules import Plan
 from trapline.queue.sql import schedules as queries
@@ -30,6 +31,7 @@ router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"], responses=res
 
 _WORDS: Final = {"pending": "queued", "running": "running", "paused": "running"}
 _SKIPPED: Final = {"overlapped": "skipped_overlap", "missed": "failed", "failed": "failed"}
+_SETTLED: Final = timedelta(minutes=10)
 _FORGOTTEN: Final = "Its pages are no longer kept."
 _LARGEST: Final = 2**63 - 1
 
@@ -127,7 +129,7 @@ async def run(monitor_id: MonitorReference, who: Writer, parts: CurrentEngine) -
         row = await _found(conn, monitor_id)
         await schedules.run_now(conn, row.id, templates.create, now=datetime.now(UTC))
         # The row of the schedule is locked: the latest run is the one that was just made.
-        checks = await _checks(conn, row, await schedules.runs(conn, row.id, most=1))
+        checks = await _checks(conn, await schedules.runs(conn, row.id, most=1))
     parts.bell.ring(ready=True)
     return answer(200, success=True, data=checks[0])
 
@@ -140,7 +142,7 @@ async def checks(
     del who
     row = await _found(conn, monitor_id)
     runs = await schedules.runs(conn, row.id, skip=offset, most=limit)
-    return answer(200, success=True, data=await _checks(conn, row, runs))
+    return answer(200, success=True, data=await _checks(conn, runs))
 
 
 @router.get("/v2/monitor/{monitor_id}/checks/{check_id}", response_model=Done)
@@ -152,6 +154,7 @@ async def check(
     conn: Tenant,
     limit: Limit = 100,
     skip: Offset = 0,
+    after: Annotated[str | None, Query(pattern=r"^[01]-[0-9]{1,18}$")] = None,
     status: PageStatus | None = None,
 ) -> Response:
     """Show one look with its pages, and what changed in them."""
@@ -164,22 +167,31 @@ async def check(
     if taken.job_id is not None:
         found = await monitoring.pages(
             conn,
-            row.organisation_id,
             taken.job_id,
-            since=taken.created_at,
             status=status,
-            skip=skip,
+            after=_place(after),
+            # A place says where to go on; the number is for clients that count by themselves.
+            skip=skip if after is None else 0,
             most=limit + 1,
         )
     targets = _targets(row)
-    body = (await _checks(conn, row, [taken]))[0]
+    body = (await _checks(conn, [taken]))[0]
     body["pages"] = [_page(page, targets) for page in found[:limit]]
     following = None
     if len(found) > limit:
         wanted = "" if status is None else f"&status={status}"
         here = f"{statuses.base(request)}{request.url.path}"
-        following = f"{here}?skip={skip + limit}&limit={limit}{wanted}"
+        place = found[limit - 1].place
+        cursor = f"&after={int(place.missed)}-{place.after}"
+        following = f"{here}?skip={skip + limit}&limit={limit}{wanted}{cursor}"
     return answer(200, success=True, data=body, next=following)
+
+
+def _place(after: str | None) -> Place | None:
+    if after is None:
+        return None
+    missed, _, number = after.partition("-")
+    return Place(missed == "1", int(number))
 
 
 async def _found(conn: Connection, monitor_id: ScheduleId) -> ScheduleRow:
@@ -207,28 +219,38 @@ async def _monitor(conn: Connection, row: ScheduleRow) -> dict[str, Any]:
         body["nextRunAt"] = moment(row.next_at)
     runs = await schedules.runs(conn, row.id, most=1)
     if runs:
-        last = (await _checks(conn, row, runs))[0]
+        last = (await _checks(conn, runs))[0]
         body |= {"lastRunAt": last["createdAt"], "lastCheckSummary": last["summary"]}
         if last["status"] in {"queued", "running"}:
             body["currentCheckId"] = last["id"]
     return body
 
 
-async def _checks(
-    conn: Connection, row: ScheduleRow, runs: Sequence[ScheduleRunRow]
-) -> list[dict[str, Any]]:
-    made = [taken.job_id for taken in runs if taken.job_id is not None]
-    counted: Mapping[JobId, Summary] = {}
-    if made:
-        since = min(taken.created_at for taken in runs)
-        counted = await monitoring.summaries(conn, row.organisation_id, made, since=since)
-    return [
-        _check(taken, await _job(conn, taken.job_id), counted.get(taken.job_id or _NONE, Summary()))
-        for taken in runs
-    ]
+async def _checks(conn: Connection, runs: Sequence[ScheduleRunRow]) -> list[dict[str, Any]]:
+    made = [taken.job_id for taken in runs if taken.job_id is not None and taken.summary is None]
+    counted = await monitoring.summaries(conn, made) if made else {}
+    checks = []
+    for taken in runs:
+        job = await _job(conn, taken.job_id)
+        checks.append(_check(taken, job, await _summary(conn, taken, job, counted)))
+    return checks
 
 
-_NONE: Final = JobId(UUID(int=0))
+async def _summary(
+    conn: Connection,
+    taken: ScheduleRunRow,
+    job: JobRow | None,
+    counted: Mapping[JobId, Summary],
+) -> Summary:
+    """Return what a look came to; what does not change any more is counted once."""
+    if taken.summary is not None:
+        return msgspec.convert(taken.summary, Summary)
+    found = Summary() if taken.job_id is None else counted.get(taken.job_id, Summary())
+    # Until then a crawl's missing pages may still be found missing.
+    ended = None if job is None else job.finished_at
+    if ended is not None and ended + _SETTLED < datetime.now(UTC):
+        await queries.keep_summary(conn, run_id=taken.id, summary=msgspec.to_builtins(found))
+    return found
 
 
 async def _job(conn: Connection, job_id: JobId | None) -> JobRow | None:

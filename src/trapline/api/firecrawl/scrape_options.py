@@ -8,6 +8,7 @@ from trapline.api.firecrawl import formats
 from trapline.api.firecrawl.fields import Country, Headers, Milliseconds, Wire, wrong
 from trapline.api.firecrawl.formats import (
     Attributes,
+    ChangeTracking,
     Format,
     Formats,
     Json,
@@ -16,7 +17,8 @@ from trapline.api.firecrawl.formats import (
 )
 from trapline.api.firecrawl.refusals import Refusal
 from trapline.model import Format as Kind
-from trapline.pipeline.options import AttributeSelector, ScrapeOptions, Wish
+from trapline.pipeline.options import AttributeSelector, ScrapeOptions, Tracking, Wish
+from trapline.pipeline.tracking import GIT_DIFF
 
 FOUR_HOURS: Final = 4 * 3600 * 1000
 _LONGEST_WAIT: Final = 60_000
@@ -165,6 +167,7 @@ class ScrapeOptionsBody(Wire):
                 for s in (selectors.selectors if selectors else ())
             ),
             wishes=self.wishes(),
+            tracking=self._tracking(),
             with_body="rawBase64" in self.names,
             read_files=bool(parsers),
             max_pages=None if pdf is None else pdf.max_pages,
@@ -182,6 +185,12 @@ class ScrapeOptionsBody(Wire):
         )
         options.check()
         return options
+
+    def _tracking(self) -> Tracking | None:
+        change = self.the(ChangeTracking)
+        if change is None:
+            return None
+        return Tracking((change.tag or "").replace("\x00", ""), GIT_DIFF in change.modes)
 
     def _kinds(self) -> frozenset[Kind]:
         kinds = {_KINDS[name] for name in self.names if name in _KINDS}

@@ -1,4 +1,4 @@
-"""POST /v2/search: the web, by a SearXNG; with the pages themselves, where that is asked."""
+"""POST /v2/search: the web, by a SearXNG, or what was indexed; with the pages, where that is asked."""
 
 import asyncio
 from typing import Annotated, Any, Final, Literal, Self
@@ -23,10 +23,9 @@ from trapline.pipeline.searching import Hit, Source, WebQuery
 router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"], responses=responses())
 
 _AT_ONCE: Final = 5
-_SITES: Final = {
-    "github": "site:github.com",
-    "research": "(site:arxiv.org OR site:nature.com OR site:ieee.org OR site:pubmed.ncbi.nlm.nih.gov)",
-    "pdf": "filetype:pdf",
+_HOSTS: Final[dict[str, tuple[str, ...]]] = {
+    "github": ("github.com",),
+    "research": ("arxiv.org", "nature.com", "ieee.org", "pubmed.ncbi.nlm.nih.gov"),
 }
 
 
@@ -96,19 +95,25 @@ class SearchBody(Origin):
             raise wrong("The category developer cannot be combined with others.")
         return self
 
-    def words(self) -> str:
-        """Return the query with what the other fields mean to a search engine."""
-        parts = [self.query]
-        parts += [_SITES[c.type] for c in self.categories if c.type in _SITES]
-        if self.include_domains:
-            parts.append("(" + " OR ".join(f"site:{name}" for name in self.include_domains) + ")")
-        parts += [f"-site:{name}" for name in self.exclude_domains]
-        return " ".join(parts)
+    def asked(self, source: SourceBody) -> WebQuery:
+        """Return what is to be searched for in one of the places."""
+        kinds = [category.type for category in self.categories]
+        return WebQuery(
+            words=self.query,
+            source=source.type,
+            most=self.limit,
+            language=source.lang or self.lang,
+            time=source.tbs or self.tbs,
+            seconds=self.timeout / 1000,
+            hosts=(*self.include_domains, *(h for k in kinds for h in _HOSTS.get(k, ()))),
+            not_hosts=tuple(self.exclude_domains),
+            types=("pdf",) if "pdf" in kinds else (),
+        )
 
 
 @router.post("/v2/search", response_model=Done)
 async def search(body: SearchBody, who: Writer, parts: CurrentEngine) -> Response:
-    """Search the web; scrape what is found, where formats are asked for."""
+    """Search the web, or the own index; scrape what is found, where formats are asked for."""
     try:
         async with asyncio.timeout(body.timeout / 1000):
             data = {
@@ -117,22 +122,16 @@ async def search(body: SearchBody, who: Writer, parts: CurrentEngine) -> Respons
     except TimeoutError:
         raise Refusal(408, "The search was not done in its time.", "SEARCH_TIMEOUT") from None
     used = sum(map(len, data.values()))
-    return answer(200, success=True, data=data, creditsUsed=used, id=str(new_uuid()))
+    more: dict[str, Any] = (
+        {} if parts.searching.warning is None else {"warning": parts.searching.warning}
+    )
+    return answer(200, success=True, data=data, creditsUsed=used, id=str(new_uuid()), **more)
 
 
 async def _searched(
     parts: Engine, who: Principal, body: SearchBody, source: SourceBody
 ) -> list[dict[str, Any]]:
-    hits = await parts.searching.search(
-        WebQuery(
-            words=body.words(),
-            source=source.type,
-            most=body.limit,
-            language=source.lang or body.lang,
-            time=source.tbs or body.tbs,
-            seconds=body.timeout / 1000,
-        )
-    )
+    hits = await parts.searching.search(who.organisation_id, body.asked(source))
     found = [shown(hit, source.type, number) for number, hit in enumerate(hits, 1)]
     if body.scrape_options.formats and source.type != "images":
         limit = asyncio.Semaphore(_AT_ONCE)

@@ -13,6 +13,7 @@ from trapline.api.engine import Engine, engine
 from trapline.api.firecrawl import crawl, identity, statuses
 from trapline.api.firecrawl.refusals import Refusal
 from trapline.api.firecrawl.statuses import Cursor
+from trapline.api.log_tail import LogTail, encoded
 from trapline.db.tenancy import Principal
 from trapline.deliver.happening import Happening
 from trapline.errors import Forbidden, TraplineError, Unauthorised
@@ -20,6 +21,7 @@ from trapline.model import JobId
 from trapline.pipeline import results
 from trapline.pipeline.kinds import BATCH, CRAWL
 from trapline.queue.events import ENDINGS
+from trapline.queue.logbook import Level
 from trapline.queue.sql.jobs import JobRow
 
 router = APIRouter(tags=["firecrawl"])
@@ -54,11 +56,23 @@ async def _watch(socket: WebSocket, reference: str, kind: str) -> None:
     try:
         who = await access.principal(socket)
         job_id = identity.parse(reference)
-        await _Watch(socket, engine(socket), who, job_id, kind).run()
+        watch = _Watch(socket, engine(socket), who, job_id, kind, _level(socket))
+        await watch.run()
     except WebSocketDisconnect:
         return
     except TraplineError as error:
         await _close(socket, _code(error), error.message)
+
+
+def _level(socket: WebSocket) -> Level | None:
+    """Return from which level on the log is wanted, too: `?log=INFO`. Clients of Firecrawl's own do
+    not know such messages, so they are sent to nobody else.
+    """
+    wanted = socket.query_params.get("log")
+    try:
+        return None if wanted is None else Level(wanted)
+    except ValueError:
+        raise Refusal(400, "Invalid log level") from None
 
 
 def _code(error: TraplineError) -> int:
@@ -84,6 +98,7 @@ class _Watch:
     who: Principal
     job_id: JobId
     kind: str
+    log: Level | None = None
 
     async def run(self) -> None:
         job = await self._job()
@@ -113,7 +128,13 @@ class _Watch:
         return last
 
     async def _tell(self, job: JobRow, last: int) -> None:
+        tail = None
+        if self.log is not None:
+            database = self.parts.results.database
+            tail = LogTail(database, self.who.organisation_id, self.job_id, self.log)
         async for found in self.parts.feeds.follow(self.who.organisation_id, self.job_id, last):
+            for line in [] if tail is None else await tail.lines():
+                await self._send(b'{"type":"log","data":%b}' % encoded(line))
             for happening in found:
                 if happening.type == "page" and happening.data.get("error") is None:
                     message = await RENDERED.message(self.parts, job, happening)

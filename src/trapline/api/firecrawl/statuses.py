@@ -22,6 +22,7 @@ MOST_PAGE: Final = 1000
 MOST_BYTES: Final = 10 * 2**20
 FORMATS: Final = "formats"
 _WORDS: Final = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
+_UNTRACKED: Final = {"previousScrapeAt": None, "changeStatus": "new", "visibility": "visible"}
 _ONE_PAGE: Final = (
     "Only one page or none was found. The crawl went below the path of its URL alone: set"
     " crawlEntireDomain to true, or start at the site's root, to find more."
@@ -121,11 +122,7 @@ def wire(result: PageResult, job: JobRow) -> dict[str, Any]:
         out["attributes"] = [msgspec.to_builtins(values) for values in result.attributes]
     add_answers(out, result.answers, result.warnings)
     if "changeTracking" in names_of(job):
-        out["changeTracking"] = {
-            "previousScrapeAt": None,
-            "changeStatus": result.change or "new",
-            "visibility": "visible",
-        }
+        out["changeTracking"] = result.tracking or _UNTRACKED
     return out
 
 

@@ -17,8 +17,7 @@ from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.db.tenancy import Principal
 from trapline.model import JobId, SiteId
-from trapline.pipeline import pagefiles, templates
-from trapline.pipeline.kinds import stored_kinds
+from trapline.pipeline import ingestion, pagefiles, templates
 from trapline.pipeline.results import counts as counts_of_pages
 from trapline.pipeline.sql import results
 from trapline.pipeline.templates import Order
@@ -327,7 +326,7 @@ async def retry_job(conn: Tenant, who: Writer, job_id: UUID) -> Job:
     now = datetime.now(UTC)
     await quotas.require_pages(conn, who.organisation_id, now=now)
     found = await _find(conn, job_id)
-    again = await jobs.retry(conn, stored_kinds(), found.id, now=now)
+    again = await ingestion.retry(conn, found.id)
     return Job.of(await jobs.get(conn, again))
 
 

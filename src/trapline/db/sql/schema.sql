@@ -146,6 +146,68 @@ CREATE FUNCTION auth.uid() RETURNS uuid
 
 COMMENT ON FUNCTION auth.uid() IS 'The member who acts in this transaction; null when an API key acts for its organisation.';
 
+CREATE FUNCTION knowledge.estimate_matching(p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $_$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) SELECT entry_id FROM knowledge.matching($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)'
+    INTO plan
+    USING p_organisation_id, p_sources, p_sites, p_applications, p_kinds, p_languages, p_types, p_hosts,
+        p_not_hosts, p_path, p_since, p_until;
+    RETURN (plan -> 0 -> 'Plan' ->> 'Plan Rows')::bigint;
+END
+$_$;
+
+CREATE FUNCTION knowledge.host_of(uri text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN lower(split_part(split_part(split_part(uri, '://'::text, 2), '/'::text, 1), ':'::text, 1));
+
+CREATE FUNCTION knowledge.matching(p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS TABLE(entry_id bigint)
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+    SELECT e.id
+    FROM knowledge.entry AS e
+    INNER JOIN knowledge.source AS s ON e.source_id = s.id AND e.generation = s.generation
+    WHERE
+        s.organisation_id = p_organisation_id
+        AND (p_sources IS NULL OR s.id = ANY(p_sources))
+        AND (p_sites IS NULL OR s.site_id = ANY(p_sites))
+        AND (p_applications IS NULL OR s.application_id = ANY(p_applications))
+        AND (p_kinds IS NULL OR s.kind = ANY(p_kinds))
+        AND (p_languages IS NULL OR e.language = ANY(p_languages))
+        AND (p_types IS NULL OR e.content_type = ANY(p_types))
+        AND (p_hosts IS NULL OR knowledge.host_of(e.uri) = ANY(p_hosts))
+        AND (p_not_hosts IS NULL OR NOT knowledge.host_of(e.uri) = ANY(p_not_hosts))
+        AND (p_path IS NULL OR e.path ^@ p_path)
+        AND (p_since IS NULL OR e.dated_at >= p_since)
+        AND (p_until IS NULL OR e.dated_at < p_until)
+$$;
+
+CREATE FUNCTION knowledge.nearest(p_model_id integer, p_dimension integer, p_numbers real[], p_most integer, p_scanned integer, p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS TABLE(chunk_id bigint, entry_id bigint, score real)
+    LANGUAGE plpgsql STABLE
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET jit TO 'off'
+    AS $_$
+BEGIN
+    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 100), 1000)::text, true);
+    PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
+    PERFORM set_config('hnsw.max_scan_tuples', p_scanned::text, true);
+    RETURN QUERY EXECUTE format(
+        'SELECT v.chunk_id, v.entry_id, (-(v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s)))::real'
+        ' FROM knowledge.vector AS v'
+        ' INNER JOIN knowledge.matching($3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14) AS m ON v.entry_id = m.entry_id'
+        ' WHERE v.model_id = %1$s'
+        ' ORDER BY v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s) LIMIT $2',
+        p_model_id, p_dimension
+    ) USING p_numbers, p_most, p_organisation_id, p_sources, p_sites, p_applications, p_kinds,
+        p_languages, p_types, p_hosts, p_not_hosts, p_path, p_since, p_until;
+END
+$_$;
+
 CREATE FUNCTION queue.added(p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_skipped bigint, p_limit bigint, p_reserved bigint, p_overflow bigint, OUT total bigint, OUT counted bigint, OUT beyond bigint, OUT linked bigint, OUT from_sitemap bigint, OUT released bigint, OUT admitted bigint, OUT over boolean[]) RETURNS record
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
@@ -1708,6 +1770,19 @@ WITH (fillfactor='70');
 
 ALTER TABLE ONLY deliver.endpoint FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE deliver.inbox (
+    organisation_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    sender text NOT NULL,
+    type text NOT NULL,
+    subject text NOT NULL,
+    sha256 bytea,
+    received_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT inbox_sha256_check CHECK ((length(sha256) = 32))
+);
+
+ALTER TABLE ONLY deliver.inbox FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE frontier.candidate (
     site_id uuid NOT NULL,
     url_id bigint NOT NULL,
@@ -1871,6 +1946,23 @@ CREATE TABLE knowledge.generation (
 
 ALTER TABLE ONLY knowledge.generation FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE knowledge.intake (
+    organisation_id uuid NOT NULL,
+    crawl text NOT NULL,
+    source_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    task_id bigint NOT NULL,
+    ended text,
+    error text,
+    pages bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT intake_crawl_check CHECK (((crawl <> ''::text) AND (length(crawl) <= 300))),
+    CONSTRAINT intake_ended_check CHECK ((ended = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])))
+);
+
+ALTER TABLE ONLY knowledge.intake FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE knowledge.model (
     id integer NOT NULL,
     organisation_id uuid NOT NULL,
@@ -1941,16 +2033,48 @@ CREATE TABLE knowledge.source (
     config jsonb DEFAULT '{}'::jsonb NOT NULL,
     generation integer DEFAULT 0 NOT NULL,
     rescrape_every interval,
+    provider text DEFAULT 'trapline'::text NOT NULL,
+    job_id uuid,
+    sha256 bytea,
+    size bigint,
+    content_type text,
     created_by uuid,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT source_kind_check CHECK ((kind = ANY (ARRAY['file'::text, 'url'::text, 'site'::text]))),
     CONSTRAINT source_name_check CHECK (((name <> ''::text) AND (length(name) <= 300))),
+    CONSTRAINT source_provider_check CHECK ((provider = ANY (ARRAY['trapline'::text, 'firecrawl'::text]))),
     CONSTRAINT source_rescrape_every_check CHECK ((rescrape_every >= '00:01:00'::interval)),
+    CONSTRAINT source_sha256_check CHECK ((length(sha256) = 32)),
     CONSTRAINT source_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
 );
 
 ALTER TABLE ONLY knowledge.source FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE knowledge.tally (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    scope uuid NOT NULL,
+    job_id uuid,
+    minute timestamp with time zone NOT NULL,
+    total bigint DEFAULT 0 NOT NULL,
+    completed bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    cancelled bigint DEFAULT 0 NOT NULL,
+    folded boolean DEFAULT false NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.02');
+
+ALTER TABLE ONLY knowledge.tally FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.tally ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME knowledge.tally_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE knowledge.vector (
     chunk_id bigint NOT NULL,
@@ -2498,6 +2622,7 @@ CREATE TABLE queue.schedule_run (
     outcome text NOT NULL,
     job_id uuid,
     detail text,
+    summary jsonb,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT schedule_run_check CHECK (((outcome = 'created'::text) = (job_id IS NOT NULL))),
     CONSTRAINT schedule_run_check1 CHECK (((outcome = 'created'::text) OR (detail IS NOT NULL))),
@@ -2665,7 +2790,15 @@ CREATE VIEW store.blob_use WITH (security_invoker='true') AS
 UNION ALL
  SELECT f.sha256
    FROM archive.file f
-  WHERE (f.sha256 IS NOT NULL);
+  WHERE (f.sha256 IS NOT NULL)
+UNION ALL
+ SELECT s.sha256
+   FROM knowledge.source s
+  WHERE (s.sha256 IS NOT NULL)
+UNION ALL
+ SELECT i.sha256
+   FROM deliver.inbox i
+  WHERE (i.sha256 IS NOT NULL);
 
 CREATE TABLE store.change (
     id bigint NOT NULL,
@@ -3048,6 +3181,9 @@ ALTER TABLE ONLY deliver.delivery
 ALTER TABLE ONLY deliver.endpoint
     ADD CONSTRAINT endpoint_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY deliver.inbox
+    ADD CONSTRAINT inbox_pkey PRIMARY KEY (organisation_id, message_id);
+
 ALTER TABLE ONLY frontier.candidate
     ADD CONSTRAINT candidate_pkey PRIMARY KEY (site_id, url_id);
 
@@ -3084,6 +3220,9 @@ ALTER TABLE ONLY knowledge.entry
 ALTER TABLE ONLY knowledge.generation
     ADD CONSTRAINT generation_pkey PRIMARY KEY (source_id, generation);
 
+ALTER TABLE ONLY knowledge.intake
+    ADD CONSTRAINT intake_pkey PRIMARY KEY (organisation_id, crawl);
+
 ALTER TABLE ONLY knowledge.model
     ADD CONSTRAINT model_organisation_id_name_dimension_digest_key UNIQUE (organisation_id, name, dimension, digest);
 
@@ -3098,6 +3237,9 @@ ALTER TABLE ONLY knowledge.segment
 
 ALTER TABLE ONLY knowledge.source
     ADD CONSTRAINT source_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.tally
+    ADD CONSTRAINT tally_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY knowledge.vector
     ADD CONSTRAINT vector_pkey PRIMARY KEY (chunk_id);
@@ -3309,6 +3451,10 @@ CREATE INDEX endpoint_job_idx ON deliver.endpoint USING btree (job_id);
 
 CREATE INDEX endpoint_organisation_idx ON deliver.endpoint USING btree (organisation_id, created_at);
 
+CREATE INDEX inbox_received_idx ON deliver.inbox USING btree (received_at);
+
+CREATE INDEX inbox_sha256_idx ON deliver.inbox USING btree (sha256) WHERE (sha256 IS NOT NULL);
+
 CREATE INDEX candidate_due_idx ON frontier.candidate USING btree (site_id, due_at) WHERE (due_at IS NOT NULL);
 
 CREATE INDEX url_host_idx ON frontier.url USING btree (host_id);
@@ -3319,13 +3465,45 @@ CREATE INDEX chunk_hash_idx ON knowledge.chunk USING hash (hash);
 
 CREATE INDEX chunk_source_idx ON knowledge.chunk USING btree (source_id);
 
+CREATE INDEX entry_dated_idx ON knowledge.entry USING btree (organisation_id, dated_at);
+
+CREATE INDEX entry_language_idx ON knowledge.entry USING btree (organisation_id, language);
+
+CREATE INDEX entry_page_idx ON knowledge.entry USING btree (page_id) WHERE (page_id IS NOT NULL);
+
+CREATE INDEX entry_path_idx ON knowledge.entry USING btree (organisation_id, path text_pattern_ops);
+
+CREATE INDEX entry_type_idx ON knowledge.entry USING btree (organisation_id, content_type);
+
+CREATE INDEX entry_uri_idx ON knowledge.entry USING hash (uri);
+
 CREATE INDEX generation_model_idx ON knowledge.generation USING btree (model_id);
+
+CREATE INDEX intake_job_idx ON knowledge.intake USING btree (job_id);
+
+CREATE INDEX intake_source_idx ON knowledge.intake USING btree (source_id);
 
 CREATE INDEX segment_organisation_idx ON knowledge.segment USING btree (organisation_id, language);
 
-CREATE INDEX source_application_idx ON knowledge.source USING btree (application_id);
+CREATE INDEX source_application_idx ON knowledge.source USING btree (application_id, created_at, id);
 
-CREATE INDEX source_organisation_idx ON knowledge.source USING btree (organisation_id, created_at);
+CREATE INDEX source_job_idx ON knowledge.source USING btree (job_id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX source_organisation_idx ON knowledge.source USING btree (organisation_id, created_at, id);
+
+CREATE INDEX source_sha256_idx ON knowledge.source USING btree (sha256) WHERE (sha256 IS NOT NULL);
+
+CREATE UNIQUE INDEX source_site_key ON knowledge.source USING btree (organisation_id, site_id) WHERE ((site_id IS NOT NULL) AND (application_id IS NULL));
+
+CREATE INDEX source_uri_idx ON knowledge.source USING btree (organisation_id, md5(uri));
+
+CREATE INDEX tally_job_idx ON knowledge.tally USING btree (job_id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX tally_scope_idx ON knowledge.tally USING btree (scope, minute);
+
+CREATE INDEX tally_unfolded_idx ON knowledge.tally USING btree (id) WHERE (NOT folded);
+
+CREATE INDEX vector_entry_idx ON knowledge.vector USING btree (entry_id);
 
 CREATE INDEX vector_model_idx ON knowledge.vector USING btree (model_id);
 
@@ -3438,6 +3616,8 @@ CREATE UNIQUE INDEX change_report_key ON store.change USING btree (organisation_
 CREATE INDEX change_rescrape_idx ON store.change USING btree (rescrape_job_id) WHERE ((rescrape_job_id IS NOT NULL) AND (rescrape_status = 'queued'::text));
 
 CREATE INDEX change_site_idx ON store.change USING btree (site_id, id) WHERE (site_id IS NOT NULL);
+
+CREATE INDEX change_sweep_idx ON store.change USING btree (job_id, id) WHERE (source = 'sweep'::text);
 
 CREATE INDEX content_hash_count_idx ON store.content_hash USING btree (site_id, occurrence_count) WHERE (occurrence_count > 1);
 
@@ -3557,6 +3737,9 @@ ALTER TABLE ONLY deliver.delivery
 ALTER TABLE ONLY deliver.endpoint
     ADD CONSTRAINT endpoint_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY deliver.inbox
+    ADD CONSTRAINT inbox_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY frontier.host
     ADD CONSTRAINT host_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
@@ -3577,6 +3760,12 @@ ALTER TABLE ONLY knowledge.generation
 
 ALTER TABLE ONLY knowledge.generation
     ADD CONSTRAINT generation_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.intake
+    ADD CONSTRAINT intake_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.intake
+    ADD CONSTRAINT intake_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY knowledge.model
     ADD CONSTRAINT model_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
@@ -3696,13 +3885,19 @@ ALTER TABLE deliver.delivery ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE deliver.endpoint ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE deliver.inbox ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY tenant ON deliver.delivery TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON deliver.endpoint TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON deliver.inbox TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY worker ON deliver.delivery TO trapline_worker USING (true);
 
 CREATE POLICY worker ON deliver.endpoint TO trapline_worker USING (true);
+
+CREATE POLICY worker ON deliver.inbox TO trapline_worker USING (true);
 
 ALTER TABLE frontier.candidate ENABLE ROW LEVEL SECURITY;
 
@@ -3730,6 +3925,8 @@ ALTER TABLE knowledge.entry ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.generation ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE knowledge.intake ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE knowledge.model ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.posting ENABLE ROW LEVEL SECURITY;
@@ -3737,6 +3934,8 @@ ALTER TABLE knowledge.posting ENABLE ROW LEVEL SECURITY;
 ALTER TABLE knowledge.segment ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.source ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.tally ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY tenant ON knowledge.application TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -3746,6 +3945,8 @@ CREATE POLICY tenant ON knowledge.entry TO trapline_tenant USING ((organisation_
 
 CREATE POLICY tenant ON knowledge.generation TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
+CREATE POLICY tenant ON knowledge.intake TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
 CREATE POLICY tenant ON knowledge.model TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.posting TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
@@ -3753,6 +3954,8 @@ CREATE POLICY tenant ON knowledge.posting TO trapline_tenant USING ((organisatio
 CREATE POLICY tenant ON knowledge.segment TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.source TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.tally TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.vector TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -3766,6 +3969,8 @@ CREATE POLICY worker ON knowledge.entry TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.generation TO trapline_worker USING (true);
 
+CREATE POLICY worker ON knowledge.intake TO trapline_worker USING (true);
+
 CREATE POLICY worker ON knowledge.model TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.posting TO trapline_worker USING (true);
@@ -3773,6 +3978,8 @@ CREATE POLICY worker ON knowledge.posting TO trapline_worker USING (true);
 CREATE POLICY worker ON knowledge.segment TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.source TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.tally TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.vector TO trapline_worker USING (true);
 
@@ -4121,6 +4328,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.delivery TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_worker;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.inbox TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.inbox TO trapline_worker;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE frontier.candidate TO trapline_worker;
 
@@ -4141,11 +4351,20 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_wor
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.chunk TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.chunk TO trapline_worker;
 
+GRANT USAGE ON SEQUENCE knowledge.chunk_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE knowledge.chunk_id_seq TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.entry TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.entry TO trapline_worker;
 
+GRANT USAGE ON SEQUENCE knowledge.entry_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE knowledge.entry_id_seq TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.generation TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.generation TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.intake TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.intake TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.model TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.model TO trapline_worker;
@@ -4156,8 +4375,17 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.posting TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.segment TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.segment TO trapline_worker;
 
+GRANT USAGE ON SEQUENCE knowledge.segment_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE knowledge.segment_id_seq TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.source TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.tally TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.tally TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE knowledge.tally_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE knowledge.tally_id_seq TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.vector TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.vector TO trapline_worker;

@@ -38,7 +38,7 @@ def language_of(tag: str | None) -> str:
 def terms(text: str, language: str) -> list[str]:
     """The terms of a text, in order, repeated as often as they stand in it."""
     stop = STOPWORDS.get(language, frozenset())
-    words = [word for word in _words(text) if word not in stop]
+    words = [word for word in words_of(text) if word not in stop]
     stemmer = _stemmer(language)
     if stemmer is None:
         return words
@@ -50,7 +50,8 @@ def term_counts(text: str, language: str) -> Counter[str]:
     return Counter(terms(text, language))
 
 
-def _words(text: str) -> Iterator[str]:
+def words_of(text: str) -> Iterator[str]:
+    """The words of a text in one form, before any rule of a language."""
     for found in _WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
         if found[0] >= "\u3040" and _is_cjk(found[0]):
             yield from _pairs(found)

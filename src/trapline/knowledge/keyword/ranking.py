@@ -60,6 +60,10 @@ class Scored:
     score: float
 
 
+Among = Mapping[int, NDArray[np.uint32]]
+"""For each segment the ordinals, in order, that may be returned."""
+
+
 @dataclass(slots=True)
 class Ranking:
     """One query over one corpus."""
@@ -67,6 +71,7 @@ class Ranking:
     corpus: Corpus
     weights: Mapping[str, float]
     parts: Parts
+    among: Among | None = None
     impacts: NDArray[np.float32] = field(init=False)
     scores: dict[int, NDArray[np.float32]] = field(init=False)
 
@@ -76,20 +81,17 @@ class Ranking:
             segment: np.zeros(size, np.float32) for segment, size in self.corpus.sizes.items()
         }
 
-    async def best(
-        self, most: int, among: Mapping[int, NDArray[np.bool_]] | None = None
-    ) -> list[Scored]:
-        """Return the best texts, best first; `among` says which of a segment's may be returned."""
+    async def best(self, most: int) -> list[Scored]:
+        """Return the best texts, best first."""
         left = self._by_idf()
+        worst = 0.0
         while left:
             bound = sum(self._bound(term, idf) for term, idf in left)
-            worst = self._threshold(most, among)
             if worst > bound:
-                await self._refine(left, worst - bound, among)
-                break
+                return _top(await self._refined(left, worst - bound), most)
             term, idf = left.pop(0)
-            await self._add(term, idf)
-        return self._top(most, among)
+            worst = max(worst, self._least_of_best(await self._add(term, idf), most))
+        return _top({segment: self._positive(segment) for segment in self.scores}, most)
 
     def _by_idf(self) -> list[tuple[str, float]]:
         found = []
@@ -113,15 +115,8 @@ class Ranking:
         heads = self._heads(term)
         return idf * max((float(self.impacts[h.most, h.shortest]) for _, h in heads), default=0.0)
 
-    def _threshold(self, most: int, among: Mapping[int, NDArray[np.bool_]] | None) -> float:
-        tops = []
-        for segment, scores in self.scores.items():
-            allowed = scores if among is None else scores[among[segment]]
-            tops.append(allowed if len(allowed) <= most else np.partition(allowed, -most)[-most:])
-        together = np.concatenate(tops) if tops else np.zeros(0, np.float32)
-        return float(np.partition(together, -most)[-most]) if len(together) >= most else 0.0
-
-    async def _add(self, term: str, idf: float) -> None:
+    async def _add(self, term: str, idf: float) -> dict[int, list[NDArray[np.uint32]]]:
+        """Add a term to the scores of all texts that have it; return those."""
         heads = self._heads(term)
         wanted = {
             (segment, term): range(1, len(head.starts))
@@ -129,53 +124,78 @@ class Ranking:
             if head.starts is not None
         }
         rest = await self.parts(wanted) if wanted else {}
+        touched: dict[int, list[NDArray[np.uint32]]] = {}
         for segment, head in heads:
             for postings in (head.first, *rest.get((segment, term), ())):
-                self._score(segment, postings, idf)
+                weights = self.impacts[postings.counts, postings.lengths]
+                # Ordinals are unique within a term, so that plain indexing adds every posting.
+                self.scores[segment][postings.ordinals] += weights * np.float32(idf)
+                touched.setdefault(segment, []).append(postings.ordinals)
+        return touched
 
-    def _score(self, segment: int, postings: Postings, idf: float) -> None:
-        weights = self.impacts[postings.counts, postings.lengths]
-        # Ordinals are unique within a term, so that plain indexing adds every posting.
-        self.scores[segment][postings.ordinals] += weights * np.float32(idf)
+    def _least_of_best(self, touched: dict[int, list[NDArray[np.uint32]]], most: int) -> float:
+        """A bound that so many texts reach: the least of the best of those just scored.
 
-    async def _refine(
-        self,
-        left: Sequence[tuple[str, float]],
-        floor: float,
-        among: Mapping[int, NDArray[np.bool_]] | None,
-    ) -> None:
+        It is that of all or a little lower, and need not look at a million scores.
+        """
+        if self.among is not None:
+            values = [self.scores[segment][ours] for segment, ours in self.among.items()]
+        else:
+            values = [self.scores[segment][o] for segment, all_ in touched.items() for o in all_]
+        together = np.concatenate(values) if values else np.zeros(0, np.float32)
+        return float(np.partition(together, -most)[-most]) if len(together) >= most else 0.0
+
+    def _positive(self, segment: int, floor: float | None = None) -> "_Texts":
+        """The texts of a segment whose scores are above nothing, or not below a floor."""
+        scores = self.scores[segment]
+        if self.among is not None:
+            ours = self.among.get(segment, _NO_ORDINALS)
+            scores = scores[ours]
+            chosen = scores > 0 if floor is None else scores >= floor
+            return ours[chosen], scores[chosen]
+        places = np.flatnonzero(scores > 0 if floor is None else scores >= floor)
+        return places.astype(np.uint32), scores[places]
+
+    async def _refined(
+        self, left: Sequence[tuple[str, float]], floor: float
+    ) -> dict[int, "_Texts"]:
         """Add the remaining terms to the texts that can still be among the best; drop all others."""
-        candidates = {}
-        for segment, scores in self.scores.items():
-            hopeful = scores >= floor
-            if among is not None:
-                hopeful &= among[segment]
-            candidates[segment] = np.flatnonzero(hopeful).astype(np.uint32)
-            scores[~hopeful] = 0
+        texts = {segment: self._positive(segment, floor) for segment in self.scores}
         wanted = {
             (segment, term): needed
             for term, _ in left
             for segment, head in self._heads(term)
-            if len(needed := _needed(head, candidates[segment]))
+            if len(needed := _needed(head, texts[segment][0]))
         }
         rest = await self.parts(wanted) if wanted else {}
         for term, idf in left:
             for segment, head in self._heads(term):
+                ordinals, scores = texts[segment]
                 every = joined([head.first, *rest.get((segment, term), ())])
-                ours = np.isin(every.ordinals, candidates[segment], assume_unique=True)
-                chosen = Postings(every.ordinals[ours], every.counts[ours], every.lengths[ours])
-                self._score(segment, chosen, idf)
+                places = np.minimum(np.searchsorted(every.ordinals, ordinals), len(every) - 1)
+                has = every.ordinals[places] == ordinals
+                at = places[has]
+                scores[has] += self.impacts[every.counts[at], every.lengths[at]] * np.float32(idf)
+        return texts
 
-    def _top(self, most: int, among: Mapping[int, NDArray[np.bool_]] | None) -> list[Scored]:
-        found: list[Scored] = []
-        for segment, scores in self.scores.items():
-            allowed = scores if among is None else np.where(among[segment], scores, 0)
-            best = np.flatnonzero(allowed)
-            if len(best) > most:
-                best = best[np.argpartition(allowed[best], -most)[-most:]]
-            found += [Scored(segment, int(at), float(allowed[at])) for at in best]
-        # Equal scores keep one order, whichever way the segments were merged.
-        return sorted(found, key=lambda one: (-one.score, one.segment, one.ordinal))[:most]
+
+_Texts = tuple[NDArray[np.uint32], NDArray[np.float32]]
+"""Ordinals, in order, and their scores."""
+
+_NO_ORDINALS: Final = np.zeros(0, np.uint32)
+
+
+def _top(texts: Mapping[int, _Texts], most: int) -> list[Scored]:
+    found: list[Scored] = []
+    for segment, (ordinals, scores) in texts.items():
+        best = np.arange(len(scores))
+        if len(best) > most:
+            # All that are as good as the last one: which of them is taken must not depend on chance.
+            best = np.flatnonzero(scores >= np.partition(scores, -most)[-most])
+        pairs = zip(ordinals[best].tolist(), scores[best].tolist(), strict=True)
+        found += [Scored(segment, ordinal, score) for ordinal, score in pairs]
+    # Equal scores keep one order, whichever way the segments were merged.
+    return sorted(found, key=lambda one: (-one.score, one.segment, one.ordinal))[:most]
 
 
 def _needed(head: Head, candidates: NDArray[np.uint32]) -> Sequence[int]:

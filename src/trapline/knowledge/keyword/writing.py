@@ -17,6 +17,10 @@ from trapline.model import OrganisationId
 # Each merge writes a text again: eight at a time, so that a million texts are written seven times.
 _MANY: Final = 8
 _LARGEST: Final = 1_000_000
+# A segment is written again when more than this share of its texts is gone.
+_HOLLOW: Final = 0.25
+_SAMPLE: Final = 500
+_SEGMENTS_A_LOOK: Final = 8
 _TERMS_A_PAGE: Final = 2_000
 _ROWS_A_STATEMENT: Final = 2_000
 
@@ -37,7 +41,7 @@ async def add(
         length=segment.length,
         chunk_ids=segment.chunk_ids.tobytes(),
     )
-    await _write(conn, organisation_id, segment_id, segment.postings.items())
+    await write_postings(conn, organisation_id, segment_id, segment.postings.items())
 
 
 async def merge_crowded(database: Database) -> int:
@@ -52,6 +56,29 @@ async def merge_crowded(database: Database) -> int:
     return len(crowded)
 
 
+async def renew_hollow(database: Database) -> int:
+    """Write segments again of whose texts many are gone, judged by a sample of them."""
+    after, renewed = 0, 0
+    while True:
+        async with database.system_tx() as conn:
+            found = await queries.segments_after(conn, after=after, most=_SEGMENTS_A_LOOK)
+            hollow = [one for one in found if await _is_hollow(conn, one.chunk_ids)]
+        for one in hollow:
+            async with database.system_tx() as conn:
+                await _merge(conn, one.organisation_id, one.language, [one.segment_id])
+        renewed += len(hollow)
+        if len(found) < _SEGMENTS_A_LOOK:
+            return renewed
+        after = found[-1].segment_id
+
+
+async def _is_hollow(conn: Connection, packed: bytes) -> bool:
+    every = np.frombuffer(packed, np.int64)
+    sample = every[:: max(1, len(every) // _SAMPLE)]
+    gone = await queries.missing_chunks(conn, chunk_ids=sample.tolist())
+    return len(gone) > len(sample) * _HOLLOW
+
+
 async def _merge(
     conn: Connection, organisation_id: OrganisationId, language: str, segment_ids: Sequence[int]
 ) -> None:
@@ -61,6 +88,9 @@ async def _merge(
     chunks = [np.frombuffer(one.chunk_ids, np.int64) for one in old]
     gone = await queries.missing_chunks(conn, chunk_ids=np.concatenate(chunks).tolist())
     new = renumbered(chunks, gone)
+    if not len(new.chunk_ids):
+        await queries.drop_segments(conn, segment_ids=segment_ids)
+        return
     kept = len(new.chunk_ids) / max(sum(one.texts for one in old), 1)
     segment_id = await queries.add_segment(
         conn,
@@ -73,7 +103,7 @@ async def _merge(
         chunk_ids=new.chunk_ids.tobytes(),
     )
     async for page in _merged_pages(conn, segment_ids, new):
-        await _write(conn, organisation_id, segment_id, page)
+        await write_postings(conn, organisation_id, segment_id, page)
     await queries.drop_segments(conn, segment_ids=segment_ids)
 
 
@@ -94,7 +124,7 @@ async def _merged_pages(
         after = terms[-1]
 
 
-async def _write(
+async def write_postings(
     conn: Connection,
     organisation_id: OrganisationId,
     segment_id: int,

@@ -43,6 +43,13 @@ class CrowdedLanguagesRow(Struct, frozen=True, gc=False):
     segment_ids: list[int]
 
 
+class SegmentsAfterRow(Struct, frozen=True, gc=False):
+    segment_id: int
+    organisation_id: OrganisationId
+    language: str
+    chunk_ids: bytes
+
+
 class LockSegmentsRow(Struct, frozen=True, gc=False):
     segment_id: int
     texts: int
@@ -222,6 +229,21 @@ async def crowded_languages(
         CrowdedLanguagesRow(*row)
         for row in await conn.fetch(_CROWDED_LANGUAGES, analysis_version, largest, many, most)
     ]
+
+
+_SEGMENTS_AFTER: Final = """
+-- name: SegmentsAfter
+SELECT id AS segment_id, organisation_id, language, chunk_ids
+FROM knowledge.segment
+WHERE id > $1::bigint
+ORDER BY id
+LIMIT $2
+"""
+
+
+async def segments_after(conn: Connection, *, after: int, most: int) -> list[SegmentsAfterRow]:
+    """The next segments of all organisations, with the chunks that they are over."""
+    return [SegmentsAfterRow(*row) for row in await conn.fetch(_SEGMENTS_AFTER, after, most)]
 
 
 _LOCK_SEGMENTS: Final = """

@@ -68,6 +68,14 @@ HAVING count(*) >= sqlc.arg(many)::integer
 ORDER BY count(*) DESC
 LIMIT sqlc.arg(most);
 
+-- name: SegmentsAfter :many
+-- The next segments of all organisations, with the chunks that they are over.
+SELECT id AS segment_id, organisation_id, language, chunk_ids
+FROM knowledge.segment
+WHERE id > sqlc.arg(after)::bigint
+ORDER BY id
+LIMIT sqlc.arg(most);
+
 -- name: LockSegments :many
 -- Hold segments that are to be merged; those that another merge took are not returned.
 SELECT id AS segment_id, texts, length, chunk_ids

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from trapline.db.connection import Connection
-from trapline.model import JobId, OrganisationId
+from trapline.model import JobId
 
 
 class CheckSummariesRow(Struct, frozen=True, gc=False):
@@ -19,7 +19,8 @@ class CheckSummariesRow(Struct, frozen=True, gc=False):
     error: int
 
 
-class CheckPagesRow(Struct, frozen=True, gc=False):
+class WatchedRow(Struct, frozen=True, gc=False):
+    place: int
     id: str
     url: str
     status: str
@@ -58,40 +59,30 @@ FROM (
     UNION ALL
     SELECT c.job_id, c.status
     FROM store.change c
-    WHERE c.organisation_id = $4 AND c.detected_at >= $5
-        AND c.job_id = ANY ($2::uuid[]) AND c.source = 'sweep'
+    WHERE c.job_id = ANY ($2::uuid[]) AND c.source = 'sweep'
 ) s
 GROUP BY s.job_id
 """
 
 
 async def check_summaries(
-    conn: Connection,
-    *,
-    gone: Sequence[int],
-    job_ids: Sequence[JobId],
-    skipped: Sequence[int],
-    organisation_id: OrganisationId,
-    since: datetime,
+    conn: Connection, *, gone: Sequence[int], job_ids: Sequence[JobId], skipped: Sequence[int]
 ) -> list[CheckSummariesRow]:
     """What the pages of jobs came to, counted: those that visits told of, and those that a whole crawl missed."""
     return [
         CheckSummariesRow(*row)
-        for row in await conn.fetch(
-            _CHECK_SUMMARIES, gone, job_ids, skipped, organisation_id, since
-        )
+        for row in await conn.fetch(_CHECK_SUMMARIES, gone, job_ids, skipped)
     ]
 
 
 _CHECK_PAGES: Final = """
 -- name: CheckPages
 SELECT
-    p.id AS "id!", p.url AS "url!", p.status AS "status!", p.status_code AS "status_code?",
-    p.error AS "error?", p.version_id AS "version_id?", p.at AS "at!"
+    p.place AS "place!", p.id AS "id!", p.url AS "url!", p.status AS "status!",
+    p.status_code AS "status_code?", p.error AS "error?", p.version_id AS "version_id?", p.at AS "at!"
 FROM (
     SELECT
-        0 AS part, e.number AS place, e.task_id::text AS id,
-        (t.payload ->> 'url')::text AS url,
+        e.number AS place, e.task_id::text AS id, (t.payload ->> 'url')::text AS url,
         CASE
             WHEN (e.data ->> 'exit_code')::integer = ANY ($1::integer[]) THEN 'removed'
             WHEN e.data ->> 'error' IS NOT NULL OR (e.data ->> 'exit_code')::integer >= 20 THEN 'error'
@@ -102,17 +93,12 @@ FROM (
         (e.data ->> 'version_id')::bigint AS version_id,
         e.created_at AS at
     FROM queue.event e JOIN queue.task t ON t.id = e.task_id
-    WHERE e.job_id = $2 AND e.type = 'page'
-        AND NOT (e.data ->> 'exit_code')::integer = ANY ($3::integer[])
-    UNION ALL
-    SELECT 1, c.id, 'change-' || c.id, u.url::text, c.status, NULL, NULL, NULL, c.detected_at
-    FROM store.change c JOIN frontier.url_text u ON u.id = c.url_id
-    WHERE c.organisation_id = $4 AND c.detected_at >= $5
-        AND c.job_id = $2 AND c.source = 'sweep'
+    WHERE e.job_id = $2 AND e.number > $3::bigint AND e.type = 'page'
+        AND NOT (e.data ->> 'exit_code')::integer = ANY ($4::integer[])
 ) p
-WHERE $6::text IS NULL OR p.status = $6
-ORDER BY p.part, p.place
-OFFSET $7::bigint LIMIT $8::integer
+WHERE $5::text IS NULL OR p.status = $5
+ORDER BY p.place
+OFFSET $6::bigint LIMIT $7::integer
 """
 
 
@@ -121,19 +107,69 @@ async def check_pages(
     *,
     gone: Sequence[int],
     job_id: JobId,
+    after: int,
     skipped: Sequence[int],
-    organisation_id: OrganisationId,
-    since: datetime,
     status: str | None,
     skip: int,
     most: int,
-) -> list[CheckPagesRow]:
-    """The pages of a job with what became of each, in the order in which they were found."""
+) -> list[WatchedRow]:
+    """The pages of a job that visits told of, with what became of each, after an event."""
     return [
-        CheckPagesRow(*row)
-        for row in await conn.fetch(
-            _CHECK_PAGES, gone, job_id, skipped, organisation_id, since, status, skip, most
-        )
+        WatchedRow(*row)
+        for row in await conn.fetch(_CHECK_PAGES, gone, job_id, after, skipped, status, skip, most)
+    ]
+
+
+_COUNT_CHECK_PAGES: Final = """
+-- name: CountCheckPages
+SELECT count(*) FROM (
+    SELECT CASE
+        WHEN (e.data ->> 'exit_code')::integer = ANY ($1::integer[]) THEN 'removed'
+        WHEN e.data ->> 'error' IS NOT NULL OR (e.data ->> 'exit_code')::integer >= 20 THEN 'error'
+        ELSE coalesce(e.data ->> 'change', 'same')
+    END AS status
+    FROM queue.event e
+    WHERE e.job_id = $2 AND e.type = 'page'
+        AND NOT (e.data ->> 'exit_code')::integer = ANY ($3::integer[])
+) p
+WHERE $4::text IS NULL OR p.status = $4
+"""
+
+
+async def count_check_pages(
+    conn: Connection,
+    *,
+    gone: Sequence[int],
+    job_id: JobId,
+    skipped: Sequence[int],
+    status: str | None,
+) -> int:
+    """How many pages of a job CheckPages would give."""
+    value: int = await conn.fetchval(_COUNT_CHECK_PAGES, gone, job_id, skipped, status)
+    return value
+
+
+_MISSED_PAGES: Final = """
+-- name: MissedPages
+SELECT
+    c.id AS "place!", ('change-' || c.id)::text AS "id!", u.url::text AS "url!", c.status AS "status!",
+    NULL::integer AS "status_code?", NULL::text AS "error?", NULL::bigint AS "version_id?",
+    c.detected_at AS "at!"
+FROM store.change c JOIN frontier.url_text u ON u.id = c.url_id
+WHERE c.job_id = $1 AND c.source = 'sweep' AND c.id > $2::bigint
+    AND ($3::text IS NULL OR c.status = $3)
+ORDER BY c.id
+OFFSET $4::bigint LIMIT $5::integer
+"""
+
+
+async def missed_pages(
+    conn: Connection, *, job_id: JobId, after: int, status: str | None, skip: int, most: int
+) -> list[WatchedRow]:
+    """The pages that a whole crawl did not find again, after one."""
+    return [
+        WatchedRow(*row)
+        for row in await conn.fetch(_MISSED_PAGES, job_id, after, status, skip, most)
     ]
 
 

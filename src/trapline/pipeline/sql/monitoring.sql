@@ -21,20 +21,19 @@ FROM (
     UNION ALL
     SELECT c.job_id, c.status
     FROM store.change c
-    WHERE c.organisation_id = sqlc.arg(organisation_id) AND c.detected_at >= sqlc.arg(since)
-        AND c.job_id = ANY (sqlc.arg(job_ids)::uuid[]) AND c.source = 'sweep'
+    WHERE c.job_id = ANY (sqlc.arg(job_ids)::uuid[]) AND c.source = 'sweep'
 ) s
 GROUP BY s.job_id;
 
 -- name: CheckPages :many
--- The pages of a job with what became of each, in the order in which they were found.
+-- returns: WatchedRow
+-- The pages of a job that visits told of, with what became of each, after an event.
 SELECT
-    p.id AS "id!", p.url AS "url!", p.status AS "status!", p.status_code AS "status_code?",
-    p.error AS "error?", p.version_id AS "version_id?", p.at AS "at!"
+    p.place AS "place!", p.id AS "id!", p.url AS "url!", p.status AS "status!",
+    p.status_code AS "status_code?", p.error AS "error?", p.version_id AS "version_id?", p.at AS "at!"
 FROM (
     SELECT
-        0 AS part, e.number AS place, e.task_id::text AS id,
-        (t.payload ->> 'url')::text AS url,
+        e.number AS place, e.task_id::text AS id, (t.payload ->> 'url')::text AS url,
         CASE
             WHEN (e.data ->> 'exit_code')::integer = ANY (sqlc.arg(gone)::integer[]) THEN 'removed'
             WHEN e.data ->> 'error' IS NOT NULL OR (e.data ->> 'exit_code')::integer >= 20 THEN 'error'
@@ -45,16 +44,38 @@ FROM (
         (e.data ->> 'version_id')::bigint AS version_id,
         e.created_at AS at
     FROM queue.event e JOIN queue.task t ON t.id = e.task_id
-    WHERE e.job_id = sqlc.arg(job_id) AND e.type = 'page'
+    WHERE e.job_id = sqlc.arg(job_id) AND e.number > sqlc.arg(after)::bigint AND e.type = 'page'
         AND NOT (e.data ->> 'exit_code')::integer = ANY (sqlc.arg(skipped)::integer[])
-    UNION ALL
-    SELECT 1, c.id, 'change-' || c.id, u.url::text, c.status, NULL, NULL, NULL, c.detected_at
-    FROM store.change c JOIN frontier.url_text u ON u.id = c.url_id
-    WHERE c.organisation_id = sqlc.arg(organisation_id) AND c.detected_at >= sqlc.arg(since)
-        AND c.job_id = sqlc.arg(job_id) AND c.source = 'sweep'
 ) p
 WHERE sqlc.narg(status)::text IS NULL OR p.status = sqlc.narg(status)
-ORDER BY p.part, p.place
+ORDER BY p.place
+OFFSET sqlc.arg(skip)::bigint LIMIT sqlc.arg(most)::integer;
+
+-- name: CountCheckPages :one
+-- How many pages of a job CheckPages would give.
+SELECT count(*) FROM (
+    SELECT CASE
+        WHEN (e.data ->> 'exit_code')::integer = ANY (sqlc.arg(gone)::integer[]) THEN 'removed'
+        WHEN e.data ->> 'error' IS NOT NULL OR (e.data ->> 'exit_code')::integer >= 20 THEN 'error'
+        ELSE coalesce(e.data ->> 'change', 'same')
+    END AS status
+    FROM queue.event e
+    WHERE e.job_id = sqlc.arg(job_id) AND e.type = 'page'
+        AND NOT (e.data ->> 'exit_code')::integer = ANY (sqlc.arg(skipped)::integer[])
+) p
+WHERE sqlc.narg(status)::text IS NULL OR p.status = sqlc.narg(status);
+
+-- name: MissedPages :many
+-- returns: WatchedRow
+-- The pages that a whole crawl did not find again, after one.
+SELECT
+    c.id AS "place!", ('change-' || c.id)::text AS "id!", u.url::text AS "url!", c.status AS "status!",
+    NULL::integer AS "status_code?", NULL::text AS "error?", NULL::bigint AS "version_id?",
+    c.detected_at AS "at!"
+FROM store.change c JOIN frontier.url_text u ON u.id = c.url_id
+WHERE c.job_id = sqlc.arg(job_id) AND c.source = 'sweep' AND c.id > sqlc.arg(after)::bigint
+    AND (sqlc.narg(status)::text IS NULL OR c.status = sqlc.narg(status))
+ORDER BY c.id
 OFFSET sqlc.arg(skip)::bigint LIMIT sqlc.arg(most)::integer;
 
 -- name: TextsBefore :many

@@ -26,6 +26,7 @@ class PagesDoneRow(Struct, frozen=True, gc=False):
     answers: Any
     warnings: Any
     change: str | None
+    tracking: Any
     created_at: datetime
 
 
@@ -85,6 +86,7 @@ SELECT
     (e.data -> 'answers')::jsonb AS "answers?",
     (e.data -> 'warnings')::jsonb AS "warnings?",
     (e.data ->> 'change')::text AS "change?",
+    (e.data -> 'tracking')::jsonb AS "tracking?",
     e.created_at
 FROM queue.event e JOIN queue.task t ON t.id = e.task_id
 WHERE e.job_id = $1 AND e.number > $2::bigint

@@ -30,6 +30,7 @@ SELECT
     (e.data -> 'answers')::jsonb AS "answers?",
     (e.data -> 'warnings')::jsonb AS "warnings?",
     (e.data ->> 'change')::text AS "change?",
+    (e.data -> 'tracking')::jsonb AS "tracking?",
     e.created_at
 FROM queue.event e JOIN queue.task t ON t.id = e.task_id
 WHERE e.job_id = sqlc.arg(job_id) AND e.number > sqlc.arg(after)::bigint

@@ -45,6 +45,7 @@ class ScheduleRunRow(Struct, frozen=True, gc=False):
     outcome: str
     job_id: JobId | None
     detail: str | None
+    summary: Any
     created_at: datetime
 
 
@@ -479,6 +480,18 @@ async def list_runs(
         ScheduleRunRow(*row)
         for row in await conn.fetch(_LIST_RUNS, schedule_id, before, skip, most)
     ]
+
+
+_KEEP_SUMMARY: Final = """
+-- name: KeepSummary
+UPDATE queue.schedule_run SET summary = $1
+WHERE id = $2 AND summary IS NULL
+"""
+
+
+async def keep_summary(conn: Connection, *, summary: Any, run_id: int) -> None:
+    """Note what the job of a tick came to, once that is final."""
+    await conn.execute(_KEEP_SUMMARY, summary, run_id)
 
 
 _GET_RUN: Final = """

@@ -131,6 +131,11 @@ WHERE schedule_id = sqlc.arg(schedule_id)
     AND (sqlc.narg(before)::bigint IS NULL OR id < sqlc.narg(before))
 ORDER BY id DESC OFFSET sqlc.arg(skip)::bigint LIMIT sqlc.arg(most)::integer;
 
+-- name: KeepSummary :exec
+-- Note what the job of a tick came to, once that is final.
+UPDATE queue.schedule_run SET summary = sqlc.arg(summary)
+WHERE id = sqlc.arg(run_id) AND summary IS NULL;
+
 -- name: GetRun :one
 -- What became of one tick.
 SELECT * FROM queue.schedule_run

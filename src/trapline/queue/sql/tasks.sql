@@ -83,3 +83,7 @@ INSERT INTO queue.unique_key AS k (scope, key, job_id, task_id)
 VALUES (sqlc.arg(scope), sqlc.arg(key), sqlc.arg(job_id), sqlc.arg(task_id))
 ON CONFLICT (scope, key) DO UPDATE SET task_id = excluded.task_id
 WHERE k.task_id = excluded.task_id;
+
+-- name: Hasten :execrows
+-- Let a task that waits for its time run at another.
+UPDATE queue.waiting SET run_at = sqlc.arg(run_at) WHERE task_id = sqlc.arg(task_id);

@@ -51,6 +51,7 @@ CREATE TABLE store.change (
 CREATE INDEX change_feed_idx ON store.change (organisation_id, id);
 CREATE INDEX change_site_idx ON store.change (site_id, id) WHERE site_id IS NOT NULL;
 CREATE INDEX change_page_idx ON store.change (page_id, id) WHERE page_id IS NOT NULL;
+CREATE INDEX change_sweep_idx ON store.change (job_id, id) WHERE source = 'sweep';
 CREATE INDEX change_detected_idx ON store.change (organisation_id, detected_at);
 CREATE UNIQUE INDEX change_report_key ON store.change (organisation_id, report)
 WHERE report IS NOT NULL;

@@ -57,6 +57,8 @@ CREATE TABLE queue.schedule_run (
     outcome text NOT NULL CHECK (outcome IN ('created', 'missed', 'overlapped', 'failed')),
     job_id uuid,
     detail text,
+    -- What its job came to, as its maker counts it; written once that is final.
+    summary jsonb,
     created_at timestamptz NOT NULL DEFAULT now(),
     CHECK ((outcome = 'created') = (job_id IS NOT NULL)),
     CHECK (outcome = 'created' OR detail IS NOT NULL)

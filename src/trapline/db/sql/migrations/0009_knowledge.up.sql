@@ -32,13 +32,27 @@ CREATE TABLE knowledge.source (
     -- Passages of this generation are found; those of a later one are not complete yet.
     generation integer NOT NULL DEFAULT 0,
     rescrape_every interval CHECK (rescrape_every >= '1 minute'),
+    -- Who fetches it: we, or a Firecrawl elsewhere that tells us of its pages.
+    provider text NOT NULL DEFAULT 'trapline' CHECK (provider IN ('trapline', 'firecrawl')),
+    -- The latest job that fills it. While that is open, the source is being processed.
+    job_id uuid,
+    -- The bytes of a file, in store.blob.
+    sha256 bytea CHECK (length(sha256) = 32),
+    size bigint,
+    content_type text,
     created_by uuid,
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now()
 );
 
-CREATE INDEX source_application_idx ON knowledge.source (application_id);
-CREATE INDEX source_organisation_idx ON knowledge.source (organisation_id, created_at);
+CREATE INDEX source_application_idx ON knowledge.source (application_id, created_at, id);
+CREATE INDEX source_organisation_idx ON knowledge.source (organisation_id, created_at, id);
+CREATE INDEX source_job_idx ON knowledge.source (job_id) WHERE job_id IS NOT NULL;
+CREATE INDEX source_sha256_idx ON knowledge.source (sha256) WHERE sha256 IS NOT NULL;
+CREATE INDEX source_uri_idx ON knowledge.source (organisation_id, md5(uri));
+-- What a crawl finds that names no source belongs to its site's own.
+CREATE UNIQUE INDEX source_site_key ON knowledge.source (organisation_id, site_id)
+WHERE site_id IS NOT NULL AND application_id IS NULL;
 
 -- One text of a source: a file, or a page as it was.
 CREATE TABLE knowledge.entry (
@@ -59,6 +73,14 @@ CREATE TABLE knowledge.entry (
     dated_at timestamptz NOT NULL DEFAULT now(),
     UNIQUE (source_id, generation, uri)
 );
+
+-- What filters ask for.
+CREATE INDEX entry_page_idx ON knowledge.entry (page_id) WHERE page_id IS NOT NULL;
+CREATE INDEX entry_dated_idx ON knowledge.entry (organisation_id, dated_at);
+CREATE INDEX entry_language_idx ON knowledge.entry (organisation_id, language);
+CREATE INDEX entry_type_idx ON knowledge.entry (organisation_id, content_type);
+CREATE INDEX entry_path_idx ON knowledge.entry (organisation_id, path text_pattern_ops);
+CREATE INDEX entry_uri_idx ON knowledge.entry USING hash (uri);
 
 CREATE TABLE knowledge.chunk (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -39,6 +39,13 @@ CREATE INDEX vector_model_idx ON knowledge.vector (model_id);
 -- A vector is read with its row: 1,536 numbers are three thousand bytes.
 ALTER TABLE knowledge.vector ALTER COLUMN embedding SET STORAGE PLAIN;
 
+-- `example.com` of `https://example.com:8443/a`; empty for a file.
+CREATE FUNCTION knowledge.host_of(uri text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN lower(split_part(split_part(split_part(uri, '://', 2), '/', 1), ':', 1));
+
+CREATE INDEX vector_entry_idx ON knowledge.vector (entry_id);
+
 SELECT tenancy.isolate('knowledge.model');
 SELECT tenancy.isolate('knowledge.generation');
 SELECT tenancy.isolate('knowledge.vector');

@@ -1,0 +1,51 @@
+"""The log of a job for who watches it: its new lines, each time that there is something to tell."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import msgspec
+
+from trapline.db.pool import Database
+from trapline.model import JobId, OrganisationId
+from trapline.queue import events
+from trapline.queue.logbook import Level, Line, Reader
+
+
+@dataclass(slots=True)
+class LogTail:
+    """Lines that were written after an event. They come before the events that were written with
+    them, so who goes on after an event has missed none.
+    """
+
+    database: Database
+    organisation_id: OrganisationId
+    job_id: JobId
+    level: Level
+    after: int = 0
+    _reader: Reader = field(init=False)
+    _since: datetime | None = None
+
+    def __post_init__(self) -> None:
+        self._reader = Reader(self.job_id, self.level)
+
+    async def lines(self) -> list[Line]:
+        """Return the lines that are new."""
+        async with self.database.tenant_tx(self.organisation_id) as conn:
+            if self.after and self._since is None:
+                seen = await events.of_job(conn, self.job_id, after=self.after - 1, most=1)
+                self._since = seen[0].created_at if seen else None
+            found = await self._reader.notes(conn)
+        since = self._since
+        return [line for line in found if since is None or line.at > since]
+
+
+def encoded(line: Line) -> bytes:
+    """Return a line as it is sent."""
+    told = {
+        "at": line.at,
+        "level": line.level,
+        "step": line.step,
+        "message": line.message,
+        "context": line.context,
+    }
+    return msgspec.json.encode(told)

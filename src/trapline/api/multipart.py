@@ -1,0 +1,160 @@
+"""multipart/form-data as a stream: one part after the other, none of them whole in memory."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.requests import Request
+
+from trapline.errors import InvalidInput
+
+_MOST_HEADER_BYTES: Final = 16 * 1024
+
+
+@dataclass(slots=True)
+class Part:
+    """One part; its pieces are read while it is the current one."""
+
+    name: str
+    filename: str | None
+    content_type: str | None
+    _stream: "_Stream"
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Give what is left of the part's bytes."""
+        async for piece in self._stream.pieces():
+            yield piece
+
+    async def text(self, most: int) -> str:
+        """Return a short part as text."""
+        found = b""
+        async for piece in self.pieces():
+            found += piece
+            if len(found) > most:
+                raise InvalidInput(f"The field {self.name!r} is longer than {most} bytes.")
+        try:
+            return found.decode()
+        except UnicodeDecodeError:
+            raise InvalidInput(f"The field {self.name!r} is not UTF-8.") from None
+
+
+async def parts(request: Request) -> AsyncIterator[Part]:
+    """Give the parts of a request; what is not read of one is skipped."""
+    stream = _Stream(request)
+    while (headers := await stream.next_part()) is not None:
+        part = _part(headers, stream)
+        yield part
+        async for _ in part.pieces():
+            pass
+
+
+def _part(headers: dict[str, str], stream: "_Stream") -> Part:
+    kind, options = parse_options_header(headers.get("content-disposition"))
+    name = options.get(b"name")
+    if kind != b"form-data" or name is None:
+        raise InvalidInput("A part of the form has no name.")
+    filename = options.get(b"filename")
+    return Part(
+        name.decode("utf-8", "replace"),
+        None if filename is None else filename.decode("utf-8", "replace"),
+        headers.get("content-type"),
+        stream,
+    )
+
+
+# What the parser says, in order: a part's headers, a piece of it, its end.
+_Said = dict[str, str] | bytes | None
+
+
+@dataclass(slots=True)
+class _Stream:
+    """Feeds the parser as far as someone asks for what it says."""
+
+    request: Request
+    _chunks: AsyncIterator[bytes] = field(init=False)
+    _parser: MultipartParser = field(init=False)
+    _said: list[_Said] = field(default_factory=list)
+    _headers: dict[str, str] = field(default_factory=dict)
+    _name: bytes = b""
+    _value: bytes = b""
+    _header_bytes: int = 0
+    _over: bool = False
+
+    def __post_init__(self) -> None:
+        kind, options = parse_options_header(self.request.headers.get("content-type"))
+        boundary = options.get(b"boundary")
+        if kind != b"multipart/form-data" or not boundary:
+            raise InvalidInput("Send files as multipart/form-data.")
+        calls: dict[str, Any] = {
+            "on_part_begin": self._begin,
+            "on_part_data": lambda data, start, end: self._said.append(bytes(data[start:end])),
+            "on_part_end": lambda: self._said.append(None),
+            "on_header_field": self._field,
+            "on_header_value": self._more,
+            "on_header_end": self._header,
+            "on_headers_finished": lambda: self._said.append(self._headers),
+            "on_end": self._end,
+        }
+        try:
+            self._parser = MultipartParser(boundary, calls)  # type: ignore[arg-type]
+        except FormParserError as error:
+            raise InvalidInput(f"The form cannot be read: {error}") from None
+        self._chunks = self.request.stream()
+
+    async def next_part(self) -> dict[str, str] | None:
+        said = await self._next()
+        return said if isinstance(said, dict) else None
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        while self._said or not self._over:
+            if self._said and isinstance(self._said[0], dict):
+                return  # The part was read to its end already.
+            said = await self._next()
+            if not isinstance(said, bytes):
+                return
+            yield said
+
+    async def _next(self) -> _Said:
+        while not self._said:
+            if self._over:
+                return None
+            await self._feed()
+        return self._said.pop(0)
+
+    async def _feed(self) -> None:
+        async for chunk in self._chunks:
+            if not chunk:
+                continue
+            try:
+                self._parser.write(chunk)
+            except FormParserError as error:
+                raise InvalidInput(f"The form cannot be read: {error}") from None
+            return
+        if not self._over:
+            raise InvalidInput("The form ends before its last part does.")
+
+    def _begin(self) -> None:
+        self._headers, self._name, self._value, self._header_bytes = {}, b"", b"", 0
+
+    def _field(self, data: bytes, start: int, end: int) -> None:
+        self._name += self._bounded(data[start:end])
+
+    def _more(self, data: bytes, start: int, end: int) -> None:
+        self._value += self._bounded(data[start:end])
+
+    def _bounded(self, piece: bytes) -> bytes:
+        self._header_bytes += len(piece)
+        if self._header_bytes > _MOST_HEADER_BYTES:
+            raise InvalidInput("The headers of a part are too long.")
+        return piece
+
+    def _header(self) -> None:
+        # Byte for byte: what is UTF-8 in it is read once its parts are known.
+        name = self._name.decode("latin-1").lower()
+        self._headers[name] = self._value.decode("latin-1")
+        self._name = self._value = b""
+
+    def _end(self) -> None:
+        self._over = True

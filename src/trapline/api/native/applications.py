@@ -1,0 +1,145 @@
+"""`/api/applications`: what an organisation's knowledge sources are for."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter
+from msgspec.structs import asdict
+from pydantic import BaseModel, ConfigDict, Field
+
+from trapline.api import paging
+from trapline.api.access import Reader, Tenant, Writer
+from trapline.api.paging import Cursor, Most, Page
+from trapline.knowledge import applications
+from trapline.knowledge.sql.applications import ApplicationRow
+from trapline.pipeline import ingestion
+
+router = APIRouter(prefix="/api/applications", tags=["knowledge"])
+
+Name = Annotated[str, Field(min_length=1, max_length=300, examples=["support-bot"])]
+Seconds = Annotated[
+    float | None,
+    Field(
+        ge=60,
+        le=366 * 86400,
+        description="How often sources are fetched again, in seconds; null: never.",
+        examples=[86400],
+    ),
+]
+
+
+class Application(BaseModel):
+    """What sources are for."""
+
+    id: UUID
+    name: str
+    rescrape_seconds: float | None
+    created_by: UUID | None
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, row: ApplicationRow) -> "Application":
+        return cls(**asdict(row), rescrape_seconds=seconds_of(row.rescrape_every))
+
+
+class NewApplication(BaseModel):
+    """What is needed to make one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name
+    rescrape_seconds: Seconds = None
+
+
+class ApplicationChange(BaseModel):
+    """What is to change; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name | None = None
+    rescrape_seconds: Seconds = None
+
+
+class Deleted(BaseModel):
+    """How many sources went."""
+
+    sources: int
+
+
+class Progress(BaseModel):
+    """How many items there are, and how far they are; they add up to the total."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    total: int
+    completed: int
+    failed: int
+    processing: int
+    pending: int
+    cancelled: int
+
+
+def seconds_of(every: timedelta | None) -> float | None:
+    return None if every is None else every.total_seconds()
+
+
+def interval_of(seconds: float | None) -> timedelta | None:
+    return None if seconds is None else timedelta(seconds=seconds)
+
+
+@router.get("")
+async def list_applications(
+    conn: Tenant, who: Reader, cursor: Cursor = None, most: Most = 100
+) -> Page[Application]:
+    """List the organisation's applications by name."""
+    after = (paging.decode(cursor, str) or "").replace("\x00", "")
+    rows = await applications.listed(conn, who.organisation_id, after=after, most=most + 1)
+    following = paging.cut(rows, most, lambda row: row.name)
+    return Page(items=[Application.of(row) for row in rows[:most]], next=following)
+
+
+@router.post("", status_code=201)
+async def create_application(conn: Tenant, who: Writer, new: NewApplication) -> Application:
+    """Make an application."""
+    every = interval_of(new.rescrape_seconds)
+    row = await applications.create(conn, who.organisation_id, new.name, rescrape_every=every)
+    return Application.of(row)
+
+
+@router.get("/{reference}")
+async def show_application(conn: Tenant, who: Reader, reference: str) -> Application:
+    """Show an application, by its id or name."""
+    return Application.of(await applications.find(conn, who.organisation_id, reference))
+
+
+@router.patch("/{reference}")
+async def change_application(
+    conn: Tenant, who: Writer, reference: str, change: ApplicationChange
+) -> Application:
+    """Rename an application, or say how often its sources are fetched again."""
+    row = await applications.find(conn, who.organisation_id, reference)
+    changed = await applications.change(
+        conn,
+        row,
+        name=change.name,
+        rescrape_every=interval_of(change.rescrape_seconds),
+        keep_rescrape="rescrape_seconds" not in change.model_fields_set,
+    )
+    return Application.of(changed)
+
+
+@router.delete("/{reference}")
+async def delete_application(conn: Tenant, who: Writer, reference: str) -> Deleted:
+    """Delete an application with its sources and all that search reads of them."""
+    row = await applications.find(conn, who.organisation_id, reference)
+    return Deleted(sources=await ingestion.delete_application(conn, row.id))
+
+
+@router.get("/{reference}/progress")
+async def application_progress(conn: Tenant, who: Reader, reference: str) -> Progress:
+    """Say how far an application is with what was asked of it in the last 24 hours."""
+    row = await applications.find(conn, who.organisation_id, reference)
+    found = await ingestion.progress(conn, who.organisation_id, row.id, now=datetime.now(UTC))
+    return Progress.model_validate(found)

@@ -1,0 +1,301 @@
+"""`/api/search`: what was indexed, by words and by meaning; and pages that are like another."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+from fastapi import APIRouter, Depends, Query
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from starlette.requests import HTTPConnection
+
+from trapline.api import paging
+from trapline.api.access import Reader, Tenant
+from trapline.db.connection import Connection
+from trapline.errors import InvalidInput
+from trapline.knowledge import searching
+from trapline.knowledge.filters import Filter
+from trapline.knowledge.fusion import Method
+from trapline.knowledge.searching import (
+    MOST_CHARACTERS,
+    MOST_DEPTH,
+    MOST_RESULTS,
+    Likeness,
+    Searcher,
+)
+from trapline.knowledge.showing import Granularity, Result
+from trapline.model import ApplicationId, OrganisationId, PageId, SiteId, SourceId
+from trapline.store import sites
+
+router = APIRouter(prefix="/api/search", tags=["search"])
+
+_Words = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
+_Name = Annotated[str, Field(min_length=1, max_length=300)]
+_Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
+
+
+def searcher(connection: HTTPConnection) -> Searcher:
+    found: Searcher = connection.app.state.searcher
+    return found
+
+
+CurrentSearcher = Annotated[Searcher, Depends(searcher)]
+
+
+class Narrowing(BaseModel):
+    """Which texts are searched. Of several values one must fit."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    site: Annotated[list[_Name], Field(max_length=100, description="Sites, by id or name.")] = []
+    source: Annotated[list[UUID], Field(max_length=100)] = []
+    application: Annotated[list[UUID], Field(max_length=100)] = []
+    kind: Annotated[
+        list[Literal["file", "url", "site"]], Field(max_length=3, description="Of the source.")
+    ] = []
+    language: Annotated[list[_Name], Field(max_length=50, examples=[["en"]])] = []
+    type: Annotated[
+        list[_Name],
+        Field(
+            max_length=50,
+            description="Media types: whole, the part before the slash with it, or a word of it.",
+            examples=[["application/pdf"]],
+        ),
+    ] = []
+    host: Annotated[list[_Name], Field(max_length=100)] = []
+    path: Annotated[
+        str | None, Field(max_length=2000, description="What the path begins with.")
+    ] = None
+    since: AwareDatetime | None = None
+    until: Annotated[AwareDatetime | None, Field(description="Before this time.")] = None
+
+    async def filter(self, conn: Connection, organisation_id: OrganisationId) -> Filter:
+        return Filter(
+            sources=tuple(map(SourceId, self.source)),
+            sites=tuple(
+                [SiteId((await sites.find(conn, organisation_id, one)).id) for one in self.site]
+            ),
+            applications=tuple(map(ApplicationId, self.application)),
+            kinds=tuple(self.kind),
+            languages=tuple(self.language),
+            types=tuple(self.type),
+            hosts=tuple(self.host),
+            path=self.path,
+            since=self.since,
+            until=self.until,
+        )
+
+
+class _Place(msgspec.Struct, array_like=True):
+    """What a cursor holds: the depth, and the last result's score and chunk."""
+
+    depth: Annotated[int, msgspec.Meta(ge=1, le=MOST_DEPTH)]
+    score: float
+    chunk_id: paging.Number
+
+
+class Manner(Narrowing):
+    """How to search and what to show."""
+
+    mode: searching.Mode = "hybrid"
+    method: Annotated[
+        Method,
+        Field(description="How a hybrid search makes one ranking: of scores or (rrf) of ranks."),
+    ] = "weighted"
+    keyword_weight: _Weight = 0.7
+    vector_weight: _Weight = 0.3
+    query_language: Annotated[
+        str | None, Field(max_length=35, description="Of the words; without it all are tried.")
+    ] = None
+    granularity: Granularity = "page"
+    collapse: Annotated[bool, Field(description="Show texts that say the same once.")] = True
+    typos: Annotated[
+        bool, Field(description="Take words that are nowhere for ones that are written like them.")
+    ] = True
+    explain: Annotated[bool, Field(description="Tell each leg's rank and score.")] = False
+    limit: Annotated[int, Field(ge=1, le=MOST_RESULTS)] = 10
+    depth: Annotated[
+        int | None,
+        Field(ge=1, le=MOST_DEPTH, description="Passages that each leg contributes at most."),
+    ] = None
+    cursor: Annotated[str | None, Field(max_length=500)] = None
+
+    async def asked(
+        self, conn: Connection, organisation_id: OrganisationId, words: str
+    ) -> searching.Query:
+        place = paging.decode(self.cursor, _Place)
+        return searching.Query(
+            words=words.replace("\x00", " "),
+            mode=self.mode,
+            method=self.method,
+            keyword_weight=self.keyword_weight,
+            vector_weight=self.vector_weight,
+            wanted=await self.filter(conn, organisation_id),
+            language=self.query_language,
+            granularity=self.granularity,
+            collapse=self.collapse,
+            tolerant=self.typos,
+            most=self.limit,
+            # All pages of results come from legs of the same length, or ranks would shift.
+            depth=(self.depth or 0) if place is None else place.depth,
+            after=None if place is None else (place.score, place.chunk_id),
+        )
+
+
+class InUrl(Manner):
+    """GET /api/search."""
+
+    q: _Words
+
+
+class InBody(Manner):
+    """POST /api/search."""
+
+    query: _Words
+
+
+class Highlight(BaseModel):
+    """A piece of the passage; `marks` are the places in it of words that were looked for."""
+
+    text: str
+    marks: list[tuple[int, int]]
+
+
+class LegReason(BaseModel):
+    """Where one way of searching ranked the passage, and by which score."""
+
+    rank: int
+    score: float
+
+
+class Found(BaseModel):
+    """A page by its best passage, or a passage."""
+
+    url: str
+    title: str | None
+    path: str
+    language: str
+    content_type: str | None
+    dated_at: datetime
+    source_id: UUID
+    source: str
+    kind: str
+    site_id: UUID | None
+    application_id: UUID | None
+    page_id: UUID | None
+    entry_id: int
+    chunk_id: int
+    headings: list[str]
+    text: str
+    start: int
+    end: int
+    highlight: Highlight
+    score: float
+    passages: Annotated[int, Field(description="Passages of the page that were found.")]
+    duplicates: Annotated[list[str], Field(description="Where the same is said.")]
+    explain: dict[str, LegReason] | None = None
+
+    @classmethod
+    def of(cls, result: Result, *, explain: bool) -> "Found":
+        reasons = {
+            name: LegReason(rank=reason.rank, score=reason.score)
+            for name, reason in result.reasons.items()
+        }
+        return cls(
+            url=result.uri,
+            title=result.title,
+            path=result.path,
+            language=result.language,
+            content_type=result.content_type,
+            dated_at=result.dated_at,
+            source_id=result.source_id,
+            source=result.source_name,
+            kind=result.source_kind,
+            site_id=result.site_id,
+            application_id=result.application_id,
+            page_id=result.page_id,
+            entry_id=result.entry_id,
+            chunk_id=result.chunk_id,
+            headings=list(result.headings),
+            text=result.words,
+            start=result.starts_at,
+            end=result.ends_at,
+            highlight=Highlight(text=result.snippet.text, marks=list(result.snippet.marks)),
+            score=result.score,
+            passages=result.passages,
+            duplicates=list(result.duplicates),
+            explain=reasons if explain else None,
+        )
+
+
+class FoundPage(paging.Page[Found]):
+    """One page of results."""
+
+    corrected: Annotated[
+        dict[str, list[str]],
+        Field(description="Words that are nowhere, and what they were taken for."),
+    ]
+    warnings: list[str]
+    milliseconds: Annotated[dict[str, float], Field(description="What each step took.")]
+
+    @classmethod
+    def of(cls, results: searching.Results, *, explain: bool) -> "FoundPage":
+        last = results.items[-1] if results.more and results.items else None
+        place = None if last is None else _Place(results.depth, last.score, last.chunk_id)
+        return cls(
+            items=[Found.of(one, explain=explain) for one in results.items],
+            next=None if place is None else paging.encode(place),
+            corrected={word: list(meant) for word, meant in results.corrected.items()},
+            warnings=list(results.warnings),
+            milliseconds={name: round(took, 3) for name, took in results.milliseconds.items()},
+        )
+
+
+@router.get("")
+async def search_by_url(
+    conn: Tenant, who: Reader, tool: CurrentSearcher, wishes: Annotated[InUrl, Query()]
+) -> FoundPage:
+    """Search what was indexed."""
+    query = await wishes.asked(conn, who.organisation_id, wishes.q)
+    found = await tool.search(conn, who.organisation_id, query)
+    return FoundPage.of(found, explain=wishes.explain)
+
+
+@router.post("")
+async def search(conn: Tenant, who: Reader, tool: CurrentSearcher, wishes: InBody) -> FoundPage:
+    """Search what was indexed; the same as by GET, for long queries."""
+    query = await wishes.asked(conn, who.organisation_id, wishes.query)
+    found = await tool.search(conn, who.organisation_id, query)
+    return FoundPage.of(found, explain=wishes.explain)
+
+
+class LikeWhat(Narrowing):
+    """GET /api/search/similar: like a page, a text or what has a URL; exactly one of them."""
+
+    page_id: UUID | None = None
+    entry_id: Annotated[int | None, Field(ge=1, le=2**63 - 1)] = None
+    url: Annotated[str | None, Field(min_length=1, max_length=16_000)] = None
+    limit: Annotated[int, Field(ge=1, le=MOST_RESULTS)] = 10
+    explain: bool = False
+
+    def likeness(self) -> Likeness:
+        given = [one for one in (self.page_id, self.entry_id, self.url) if one is not None]
+        if len(given) != 1:
+            raise InvalidInput("Say what to be similar to: page_id, entry_id or url.")
+        page_id = None if self.page_id is None else PageId(self.page_id)
+        return Likeness(page_id, self.url, self.entry_id)
+
+
+@router.get("/similar")
+async def similar(
+    conn: Tenant, who: Reader, tool: CurrentSearcher, wishes: Annotated[LikeWhat, Query()]
+) -> FoundPage:
+    """Find pages that are about the same as one."""
+    found = await tool.similar(
+        conn,
+        who.organisation_id,
+        wishes.likeness(),
+        wanted=await wishes.filter(conn, who.organisation_id),
+        most=wishes.limit,
+    )
+    return FoundPage.of(found, explain=wishes.explain)

@@ -1,0 +1,125 @@
+"""`trapline apps`: applications, which knowledge sources belong to."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+from msgspec.structs import asdict
+
+from trapline.cli import terminal
+from trapline.db import tenancy
+from trapline.db.pool import Database
+from trapline.knowledge import applications
+from trapline.knowledge.sql.applications import ApplicationRow
+from trapline.model import OrganisationId
+from trapline.pipeline import ingestion
+
+
+@click.group()
+def command() -> None:
+    """An application owns knowledge sources: files, pages and sites that are searched together.
+
+    \b
+    Example: trapline apps create support
+    """
+
+
+async def organisation_of(database: Database, org: str) -> OrganisationId:
+    async with database.system_tx() as conn:
+        return (await tenancy.find_organisation(conn, org)).id
+
+
+@command.command("create")
+@click.argument("name")
+@terminal.organisation_option
+@terminal.json_option
+@terminal.with_database
+async def create(database: Database, name: str, org: str, as_json: bool) -> None:
+    """Make an application.
+
+    \b
+    Example: trapline apps create support
+    """
+    organisation_id = await organisation_of(database, org)
+    async with database.tenant_tx(organisation_id) as conn:
+        row = await applications.create(conn, organisation_id, name)
+    terminal.show_one(_fields(row), as_json=as_json)
+
+
+@command.command("list")
+@terminal.organisation_option
+@terminal.json_option
+@terminal.with_database
+async def list_(database: Database, org: str, as_json: bool) -> None:
+    """List applications.
+
+    \b
+    Example: trapline apps list --json
+    """
+    organisation_id = await organisation_of(database, org)
+    async with database.tenant_tx(organisation_id) as conn:
+        rows = await applications.listed(conn, organisation_id, most=1000)
+    terminal.show([_fields(row) for row in rows], as_json=as_json)
+
+
+@command.command("show")
+@click.argument("application")
+@terminal.organisation_option
+@terminal.json_option
+@terminal.with_database
+async def show(database: Database, application: str, org: str, as_json: bool) -> None:
+    """Show an application, and how far it is with what was asked of it in the last 24 hours.
+
+    \b
+    Example: trapline apps show support
+    """
+    organisation_id = await organisation_of(database, org)
+    async with database.tenant_tx(organisation_id) as conn:
+        row = await applications.find(conn, organisation_id, application)
+        now = datetime.now(UTC)
+        progress = await ingestion.progress(conn, organisation_id, row.id, now=now)
+    shown = {name: getattr(progress, name) for name in type(progress).__dataclass_fields__}
+    terminal.show_one(_fields(row) | shown, as_json=as_json)
+
+
+@command.command("rename")
+@click.argument("application")
+@click.argument("name")
+@terminal.organisation_option
+@terminal.json_option
+@terminal.with_database
+async def rename(database: Database, application: str, name: str, org: str, as_json: bool) -> None:
+    """Give an application another name.
+
+    \b
+    Example: trapline apps rename support helpdesk
+    """
+    organisation_id = await organisation_of(database, org)
+    async with database.tenant_tx(organisation_id) as conn:
+        row = await applications.find(conn, organisation_id, application)
+        row = await applications.change(conn, row, name=name)
+    terminal.show_one(_fields(row), as_json=as_json)
+
+
+@command.command("delete")
+@click.argument("application")
+@terminal.organisation_option
+@terminal.with_database
+async def delete(database: Database, application: str, org: str) -> None:
+    """Delete an application with its sources and all that search reads of them.
+
+    \b
+    Example: trapline apps delete support
+    """
+    organisation_id = await organisation_of(database, org)
+    async with database.tenant_tx(organisation_id) as conn:
+        row = await applications.find(conn, organisation_id, application)
+        gone = await ingestion.delete_application(conn, row.id)
+    click.echo(f"{row.name} is deleted with {gone} sources.")
+
+
+def _fields(row: ApplicationRow) -> dict[str, Any]:
+    fields = asdict(row)
+    every = fields.pop("rescrape_every")
+    del fields["organisation_id"]
+    return fields | {"rescrape_seconds": None if every is None else every.total_seconds()}

@@ -1,0 +1,61 @@
+-- The texts of an organisation that are searched and fit a filter; what is null of it fits all.
+-- A plain SQL function, so that it becomes part of the query that calls it.
+CREATE OR REPLACE FUNCTION knowledge.matching(
+    p_organisation_id uuid,
+    p_sources uuid[],
+    p_sites uuid[],
+    p_applications uuid[],
+    p_kinds text[],
+    p_languages text[],
+    p_types text[],
+    p_hosts text[],
+    p_not_hosts text[],
+    p_path text,
+    p_since timestamptz,
+    p_until timestamptz
+) RETURNS TABLE (entry_id bigint)
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT e.id
+    FROM knowledge.entry AS e
+    INNER JOIN knowledge.source AS s ON e.source_id = s.id AND e.generation = s.generation
+    WHERE
+        s.organisation_id = p_organisation_id
+        AND (p_sources IS NULL OR s.id = ANY(p_sources))
+        AND (p_sites IS NULL OR s.site_id = ANY(p_sites))
+        AND (p_applications IS NULL OR s.application_id = ANY(p_applications))
+        AND (p_kinds IS NULL OR s.kind = ANY(p_kinds))
+        AND (p_languages IS NULL OR e.language = ANY(p_languages))
+        AND (p_types IS NULL OR e.content_type = ANY(p_types))
+        AND (p_hosts IS NULL OR knowledge.host_of(e.uri) = ANY(p_hosts))
+        AND (p_not_hosts IS NULL OR NOT knowledge.host_of(e.uri) = ANY(p_not_hosts))
+        AND (p_path IS NULL OR e.path ^@ p_path)
+        AND (p_since IS NULL OR e.dated_at >= p_since)
+        AND (p_until IS NULL OR e.dated_at < p_until)
+$$;
+
+-- How many texts the planner thinks fit a filter: a millisecond, where counting them takes many.
+CREATE OR REPLACE FUNCTION knowledge.estimate_matching(
+    p_organisation_id uuid,
+    p_sources uuid[],
+    p_sites uuid[],
+    p_applications uuid[],
+    p_kinds text[],
+    p_languages text[],
+    p_types text[],
+    p_hosts text[],
+    p_not_hosts text[],
+    p_path text,
+    p_since timestamptz,
+    p_until timestamptz
+) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) SELECT entry_id FROM knowledge.matching($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)'
+    INTO plan
+    USING p_organisation_id, p_sources, p_sites, p_applications, p_kinds, p_languages, p_types, p_hosts,
+        p_not_hosts, p_path, p_since, p_until;
+    RETURN (plan -> 0 -> 'Plan' ->> 'Plan Rows')::bigint;
+END
+$$;

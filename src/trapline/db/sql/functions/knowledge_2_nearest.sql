@@ -1,0 +1,40 @@
+-- The passages nearest to a vector by a model's HNSW index: of those that fit a filter, so many. The
+-- index goes on giving until enough of them fit or it has given p_scanned. Its expression has the
+-- model's dimension in it, so the statement is made here.
+-- Joins and sorts that would read every vector first are off: that is what the index is for.
+CREATE OR REPLACE FUNCTION knowledge.nearest(
+    p_model_id integer,
+    p_dimension integer,
+    p_numbers real[],
+    p_most integer,
+    p_scanned integer,
+    p_organisation_id uuid,
+    p_sources uuid[],
+    p_sites uuid[],
+    p_applications uuid[],
+    p_kinds text[],
+    p_languages text[],
+    p_types text[],
+    p_hosts text[],
+    p_not_hosts text[],
+    p_path text,
+    p_since timestamptz,
+    p_until timestamptz
+) RETURNS TABLE (chunk_id bigint, entry_id bigint, score real)
+LANGUAGE plpgsql STABLE
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET jit = off AS $$
+BEGIN
+    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 100), 1000)::text, true);
+    PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
+    PERFORM set_config('hnsw.max_scan_tuples', p_scanned::text, true);
+    RETURN QUERY EXECUTE format(
+        'SELECT v.chunk_id, v.entry_id, (-(v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s)))::real'
+        ' FROM knowledge.vector AS v'
+        ' INNER JOIN knowledge.matching($3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14) AS m ON v.entry_id = m.entry_id'
+        ' WHERE v.model_id = %1$s'
+        ' ORDER BY v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s) LIMIT $2',
+        p_model_id, p_dimension
+    ) USING p_numbers, p_most, p_organisation_id, p_sources, p_sites, p_applications, p_kinds,
+        p_languages, p_types, p_hosts, p_not_hosts, p_path, p_since, p_until;
+END
+$$;

@@ -1,0 +1,3 @@
+DROP TABLE knowledge.intake;
+DROP TABLE deliver.inbox;
+DROP TABLE knowledge.tally;

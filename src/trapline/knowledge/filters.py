@@ -1,0 +1,117 @@
+"""Which texts of an organisation a search is about."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trapline.db.connection import Connection
+from trapline.knowledge.sql import searching as queries
+from trapline.model import ApplicationId, OrganisationId, SiteId, SourceId
+
+# Up to so many passages are looked at one by one: it takes a few milliseconds and misses none.
+SMALL: Final = 10_000
+# Texts, by the planner's guess, that mostly have more passages than that: not worth listing.
+_SEEMS_WIDE: Final = SMALL // 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """What is empty fits everything; of several values one must fit."""
+
+    sources: tuple[SourceId, ...] = ()
+    sites: tuple[SiteId, ...] = ()
+    applications: tuple[ApplicationId, ...] = ()
+    kinds: tuple[str, ...] = ()
+    """Of sources: file, url, site."""
+    languages: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    """Media types, whole (`application/pdf`), their first half (`text/`) or a word in them (`pdf`)."""
+    hosts: tuple[str, ...] = ()
+    not_hosts: tuple[str, ...] = ()
+    path: str | None = None
+    """What a path begins with."""
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def empty(self) -> bool:
+        return self == EVERYTHING
+
+    def arguments(self, organisation_id: OrganisationId) -> dict[str, Any]:
+        """Return what every query with a filter takes."""
+        return {
+            "organisation_id": organisation_id,
+            "sources": self.sources or None,
+            "sites": self.sites or None,
+            "applications": self.applications or None,
+            "kinds": self.kinds or None,
+            "languages": [tag.lower().partition("-")[0] for tag in self.languages] or None,
+            "types": self.types or None,
+            "hosts": [host.lower() for host in self.hosts] or None,
+            "not_hosts": [host.lower() for host in self.not_hosts] or None,
+            "path": self.path,
+            "since": self.since,
+            "until": self.until,
+        }
+
+
+EVERYTHING: Final = Filter()
+
+
+def _is_of(name: str, content_type: str) -> bool:
+    """Whether a media type is meant by a name: it, its first half (`text/`), or a word in it."""
+    name, content_type = name.lower(), content_type.lower()
+    if "/" not in name:
+        return name in content_type
+    return content_type.startswith(name) if name.endswith("/") else content_type == name
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What one search is about: `among`, sorted, are all its passages, where they are few.
+
+    `share` is about which part of all texts fits the filter.
+    """
+
+    organisation_id: OrganisationId
+    wanted: Filter
+    among: NDArray[np.int64] | None = None
+    share: float = 1.0
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        return self.wanted.arguments(self.organisation_id)
+
+
+async def scope_of(conn: Connection, organisation_id: OrganisationId, wanted: Filter) -> Scope:
+    """Find out how wide a filter is: what is few is listed, what is many is checked as it comes."""
+    if wanted.empty:
+        return Scope(organisation_id, wanted)
+    if wanted.types:
+        # Named in full they can be looked up; nothing has the last one, for an empty list fits all.
+        there = await queries.content_types(conn, organisation_id=organisation_id)
+        fitting = [one for one in there if any(_is_of(name, one) for name in wanted.types)]
+        wanted = replace(wanted, types=(*fitting, ""))
+    arguments = wanted.arguments(organisation_id)
+    texts = await queries.estimate_matching(conn, **arguments)
+    if texts <= _SEEMS_WIDE:
+        among = await queries.matching_chunks(conn, **arguments, most=SMALL + 1)
+        if len(among) <= SMALL:
+            return Scope(organisation_id, wanted, _sorted(among))
+    every = await queries.estimate_matching(conn, **EVERYTHING.arguments(organisation_id))
+    share = min(1.0, max(texts, 1) / max(every, 1))
+    return Scope(organisation_id, wanted, share=share)
+
+
+async def listed(conn: Connection, scope: Scope) -> Scope:
+    """List all passages of a scope, however many: for when checking as they come did not do."""
+    among = await queries.matching_chunks(conn, **scope.arguments, most=2**31 - 1)
+    return Scope(scope.organisation_id, scope.wanted, _sorted(among), scope.share)
+
+
+def _sorted(ids: list[int]) -> NDArray[np.int64]:
+    return np.sort(np.array(ids, np.int64))

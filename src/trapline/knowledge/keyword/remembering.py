@@ -1,0 +1,124 @@
+"""What a process remembers of segments, which never change: it saves reading them again."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trapline.db.connection import Connection
+from trapline.knowledge.keyword.postings import PART, Postings, joined, unpacked
+from trapline.knowledge.sql import keyword as queries
+
+_MOST_TEXTS: Final = 4_000_000
+# Six bytes each: what people ask for again and again are few, and mostly common, terms.
+_MOST_POSTINGS: Final = 10_000_000
+
+_Term = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The chunks that a segment's ordinals mean, and their order."""
+
+    chunk_ids: NDArray[np.int64]
+    order: NDArray[np.int64] | None
+
+    @classmethod
+    def of(cls, packed: bytes) -> "Texts":
+        ids = np.frombuffer(packed, np.int64)
+        ordered = len(ids) < 2 or bool(np.all(ids[1:] > ids[:-1]))  # noqa: PLR2004 (two of them)
+        return cls(ids, None if ordered else np.argsort(ids))
+
+    def ordinals_of(self, among: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """Which ordinals mean any of these chunks, which are sorted."""
+        if not len(self.chunk_ids) or not len(among):
+            return np.zeros(0, np.uint32)
+        places = np.searchsorted(self.chunk_ids, among, sorter=self.order)
+        places = np.minimum(places, len(self.chunk_ids) - 1)
+        if self.order is not None:
+            places = self.order[places]
+        return np.sort(places[self.chunk_ids[places] == among]).astype(np.uint32)
+
+
+@dataclass(slots=True)
+class Memory:
+    """The latest used, as far as there is room.
+
+    Nothing is looked up in it that was not named by the reader's own, visible segments.
+    """
+
+    _texts: OrderedDict[int, Texts] = field(default_factory=OrderedDict)
+    # All postings of a term but those of the first part.
+    _rests: OrderedDict[_Term, Postings] = field(default_factory=OrderedDict)
+    _postings: int = 0
+
+    async def texts(self, conn: Connection, segment_ids: Sequence[int]) -> dict[int, Texts]:
+        unknown = [segment for segment in segment_ids if segment not in self._texts]
+        if unknown:
+            for row in await queries.chunk_ids(conn, segment_ids=unknown):
+                self._texts[row.segment_id] = Texts.of(row.chunk_ids)
+        found = {segment: self._texts[segment] for segment in segment_ids if segment in self._texts}
+        for segment in found:
+            self._texts.move_to_end(segment)
+        while sum(len(t.chunk_ids) for t in self._texts.values()) > _MOST_TEXTS:
+            if len(self._texts) <= len(found):
+                break
+            self._texts.popitem(last=False)
+        return found
+
+    def rest(self, term: _Term) -> Postings | None:
+        found = self._rests.get(term)
+        if found is not None:
+            self._rests.move_to_end(term)
+        return found
+
+    def keep(self, term: _Term, rest: Postings) -> None:
+        if term in self._rests or len(rest) > _MOST_POSTINGS // 4:
+            return
+        self._rests[term] = rest
+        self._postings += len(rest)
+        while self._postings > _MOST_POSTINGS:
+            _, gone = self._rests.popitem(last=False)
+            self._postings -= len(gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads parts of postings, what is not remembered in one round trip."""
+
+    conn: Connection
+    memory: Memory
+
+    async def __call__(
+        self, wanted: Mapping[_Term, Sequence[int]]
+    ) -> Mapping[_Term, list[Postings]]:
+        found: dict[_Term, list[Postings]] = {}
+        missing: dict[_Term, Sequence[int]] = {}
+        for term, parts in wanted.items():
+            rest = self.memory.rest(term)
+            if rest is None:
+                missing[term] = parts
+            elif isinstance(parts, range):
+                found[term] = [rest]
+            else:
+                found[term] = [rest.part((n - 1) * PART, n * PART) for n in parts]
+        return found | await self._read(missing)
+
+    async def _read(self, wanted: Mapping[_Term, Sequence[int]]) -> dict[_Term, list[Postings]]:
+        if not wanted:
+            return {}
+        every = [(segment, term, part) for (segment, term), ps in wanted.items() for part in ps]
+        segment_ids, terms, parts = zip(*every, strict=True)
+        rows = await queries.parts(self.conn, segment_ids=segment_ids, terms=terms, parts=parts)
+        found: dict[_Term, list[Postings]] = {}
+        for row in rows:
+            found.setdefault((row.segment_id, row.term), []).append(unpacked(row.postings))
+        for term, pieces in found.items():
+            # A range means all of them.
+            if isinstance(wanted[term], range):
+                found[term] = [joined(pieces)]
+                self.memory.keep(term, found[term][0])
+        return found

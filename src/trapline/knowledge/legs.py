@@ -1,0 +1,107 @@
+"""The two ways to find passages, each by its own measure: by their words, and by their meaning."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from trapline.db.connection import Connection
+from trapline.knowledge.embedding.embedder import Model
+from trapline.knowledge.filters import Scope, listed
+from trapline.knowledge.keyword.searching import Found, KeywordIndex, KeywordQuery
+from trapline.knowledge.sql import searching as queries
+from trapline.knowledge.sql.searching import SearchedModelsRow
+
+Ranked = list[tuple[int, float]]
+"""Chunks with their scores, best first."""
+
+# Beyond this many candidates it is cheaper to list what fits the filter.
+_MOST_CANDIDATES: Final = 20_000
+# How much a filter may fit the best matches worse than it fits the rest.
+_SPARE: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedModel:
+    """A model whose vectors are searched; `indexed` when an HNSW index is over them."""
+
+    id: int
+    model: Model
+    indexed: bool
+
+    @classmethod
+    def of(cls, row: SearchedModelsRow) -> "SearchedModel":
+        return cls(row.model_id, Model(row.name, row.dimension, row.digest), row.indexed)
+
+
+async def by_words(
+    conn: Connection, index: KeywordIndex, scope: Scope, query: KeywordQuery
+) -> Found:
+    """Rank by BM25. `query.most` passages of the scope are returned, if there are so many."""
+    if scope.among is not None:
+        return await index.search(conn, scope.organisation_id, query.over(scope.among))
+    most = query.most
+    asked = most if scope.wanted.empty else math.ceil(most / scope.share * _SPARE)
+    while asked <= _MOST_CANDIDATES:
+        found = await index.search(conn, scope.organisation_id, query.for_most(asked))
+        fitting = await _fitting(conn, scope, [hit.chunk_id for hit in found.hits])
+        hits = [hit for hit in found.hits if hit.chunk_id in fitting]
+        if len(hits) >= most or len(found.hits) < asked:
+            return Found(hits[:most], found.terms, found.corrected)
+        asked *= 8
+    return await by_words(conn, index, await listed(conn, scope), query)
+
+
+async def _fitting(conn: Connection, scope: Scope, chunk_ids: Sequence[int]) -> set[int]:
+    if not chunk_ids:
+        return set()
+    rows = await queries.matching(conn, **scope.arguments, chunk_ids=chunk_ids)
+    return {row.chunk_id for row in rows}
+
+
+async def by_meaning(
+    conn: Connection, searched: SearchedModel, numbers: Sequence[float], scope: Scope, most: int
+) -> Ranked:
+    """Rank by cosine: exactly over few passages, by the model's index over many."""
+    if scope.among is None and not searched.indexed:
+        return await _of_all(conn, searched, numbers, scope, most)
+    if scope.among is not None:
+        rows = await queries.nearest_among(
+            conn,
+            numbers=numbers,
+            chunk_ids=scope.among.tolist(),
+            model_id=searched.id,
+            most=most,
+        )
+        return _in_order((row.chunk_id, row.score) for row in rows)
+    found = await queries.nearest(
+        conn,
+        model_id=searched.id,
+        dimension=searched.model.dimension,
+        numbers=numbers,
+        most=most,
+        scanned=_MOST_CANDIDATES,
+        **scope.arguments,
+    )
+    if len(found) < most and not scope.wanted.empty:
+        return await by_meaning(conn, searched, numbers, await listed(conn, scope), most)
+    return _in_order((row.chunk_id, row.score) for row in found)
+
+
+def _in_order(hits: Iterable[tuple[int, float]]) -> Ranked:
+    """The index gives them almost in order; what is equally near keeps one order."""
+    return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+
+
+async def _of_all(
+    conn: Connection, searched: SearchedModel, numbers: Sequence[float], scope: Scope, most: int
+) -> Ranked:
+    asked = most if scope.wanted.empty else math.ceil(most / scope.share * _SPARE)
+    while asked <= _MOST_CANDIDATES:
+        rows = await queries.nearest_of_all(conn, numbers=numbers, model_id=searched.id, most=asked)
+        fitting = await _fitting(conn, scope, [row.chunk_id for row in rows])
+        hits = _in_order((row.chunk_id, row.score) for row in rows if row.chunk_id in fitting)
+        if len(hits) >= most or len(rows) < asked:
+            return hits[:most]
+        asked *= 8
+    return await by_meaning(conn, searched, numbers, await listed(conn, scope), most)

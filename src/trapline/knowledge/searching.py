@@ -1,0 +1,237 @@
+"""Search: a query in, ranked passages or pages out, each with the reason for its rank."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol
+
+import numpy as np
+
+from trapline.db.connection import Connection
+from trapline.errors import InvalidInput, NotFound
+from trapline.knowledge import fusion, legs, showing
+from trapline.knowledge.embedding.embedder import Embedder, Model, Vectors, unit
+from trapline.knowledge.filters import EVERYTHING, Filter, Scope, scope_of
+from trapline.knowledge.fusion import Leg, Method
+from trapline.knowledge.keyword.analysis import language_of
+from trapline.knowledge.keyword.searching import Found, KeywordIndex, KeywordQuery
+from trapline.knowledge.legs import SearchedModel
+from trapline.knowledge.showing import Granularity, Manner, Result
+from trapline.knowledge.sql import searching as queries
+from trapline.measure import Operation, Recorder
+from trapline.model import OrganisationId, PageId
+
+Mode = Literal["hybrid", "keyword", "vector"]
+
+MOST_CHARACTERS: Final = 20_000
+MOST_RESULTS: Final = 100
+MOST_DEPTH: Final = 1_000
+_LEAST_DEPTH: Final = 100
+
+
+class Embedders(Protocol):
+    """Gives the embedder of a model; None when it is not there."""
+
+    def of(self, model: Model) -> Embedder | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What is looked for, and how."""
+
+    words: str
+    mode: Mode = "hybrid"
+    method: Method = "weighted"
+    keyword_weight: float = 0.7
+    vector_weight: float = 0.3
+    wanted: Filter = EVERYTHING
+    language: str | None = None
+    """Of the words; every language of the texts is tried without it."""
+    granularity: Granularity = "page"
+    collapse: bool = True
+    """Whether passages that say the same are shown once."""
+    tolerant: bool = True
+    most: int = 10
+    depth: int = 0
+    """How many passages each leg contributes; by itself, enough for a few pages of results."""
+    after: tuple[float, int] | None = None
+    """The score and the chunk of the last result that was seen."""
+
+    def __post_init__(self) -> None:
+        if not self.words.strip():
+            raise InvalidInput("The query is empty: say what to search for.")
+        if len(self.words) > MOST_CHARACTERS:
+            raise InvalidInput(f"The query is longer than {MOST_CHARACTERS:,} characters.")
+        if not 1 <= self.most <= MOST_RESULTS:
+            raise InvalidInput(f"A search returns 1 to {MOST_RESULTS} results at a time.")
+        weights = (self.keyword_weight, self.vector_weight)
+        if min(weights) < 0 or not 0 < sum(weights) < float("inf"):
+            raise InvalidInput("Weights are not negative, and not both nothing.")
+
+    @property
+    def deep(self) -> int:
+        return min(self.depth or max(_LEAST_DEPTH, 4 * self.most), MOST_DEPTH)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """One page of results; `more` says whether there are others after it."""
+
+    items: list[Result]
+    more: bool
+    depth: int
+    corrected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    milliseconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Searcher:
+    """One for a process."""
+
+    embedders: Embedders
+    recorder: Recorder | None = None
+    index: KeywordIndex = field(default_factory=KeywordIndex)
+
+    async def search(
+        self, conn: Connection, organisation_id: OrganisationId, query: Query
+    ) -> Results:
+        """Search in a transaction that sees the organisation's rows."""
+        run = _Run(self, conn, organisation_id, query)
+        scope = await scope_of(conn, organisation_id, query.wanted)
+        if query.mode != "vector":
+            await run.by_words(scope)
+        if query.mode != "keyword":
+            await run.by_meaning(scope)
+        return await run.results()
+
+    async def similar(
+        self,
+        conn: Connection,
+        organisation_id: OrganisationId,
+        to: "Likeness",
+        *,
+        wanted: Filter = EVERYTHING,
+        most: int = 10,
+    ) -> Results:
+        """Find pages that are about the same as one that is searched."""
+        entries = await queries.find_entries(
+            conn,
+            organisation_id=organisation_id,
+            page_id=to.page_id,
+            uri=to.uri,
+            entry_id=to.entry_id,
+        )
+        if not entries:
+            raise NotFound("There is no such page among those that are searched.")
+        ids = [one.entry_id for one in entries]
+        means = {
+            row.model_id: unit(np.array([row.numbers], np.float32))
+            for row in await queries.mean_vectors(conn, entry_ids=ids)
+        }
+        query = Query(words=entries[0].uri, mode="vector", wanted=wanted, most=most, depth=0)
+        run = _Run(self, conn, organisation_id, query)
+        scope = await scope_of(conn, organisation_id, wanted)
+        for searched in await run.models():
+            if searched.id in means:
+                await run.near(scope, searched, means[searched.id])
+        return await run.results(without=frozenset(ids))
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """What pages are to be similar to: one of these."""
+
+    page_id: PageId | None = None
+    uri: str | None = None
+    entry_id: int | None = None
+
+
+@dataclass(slots=True)
+class _Run:
+    """One search, step by step."""
+
+    searcher: Searcher
+    conn: Connection
+    organisation_id: OrganisationId
+    query: Query
+    legs: list[Leg] = field(default_factory=list)
+    found: Found = field(default_factory=lambda: Found([]))
+    warnings: list[str] = field(default_factory=list)
+    times: dict[str, float] = field(default_factory=dict)
+
+    async def by_words(self, scope: Scope) -> None:
+        query = self.query
+        language = None if query.language is None else language_of(query.language)
+        wanted = KeywordQuery(query.words, query.deep, language, tolerant=query.tolerant)
+        begun = time.perf_counter()
+        self.found = await legs.by_words(self.conn, self.searcher.index, scope, wanted)
+        self._took("bm25", "search", begun)
+        ranked = [(hit.chunk_id, hit.score) for hit in self.found.hits]
+        weight = query.keyword_weight if query.mode == "hybrid" else 1.0
+        self.legs.append(Leg("keyword", weight, ranked))
+        if not self.found.terms and query.mode == "keyword":
+            self.warnings.append("No word of the query is searched for: only stop words or signs.")
+
+    async def by_meaning(self, scope: Scope) -> None:
+        """One leg for each model that the texts are embedded with."""
+        for searched in await self.models():
+            embedder = self.searcher.embedders.of(searched.model)
+            if embedder is None:
+                self.warnings.append(
+                    f"Texts embedded with {searched.model.name} are found by their words alone:"
+                    " that model is not set up here."
+                )
+                continue
+            begun = time.perf_counter()
+            vectors = await embedder.embed([self.query.words])
+            self._took("embedding", searched.model.name, begun)
+            await self.near(scope, searched, vectors)
+
+    async def models(self) -> list[SearchedModel]:
+        rows = await queries.searched_models(self.conn, organisation_id=self.organisation_id)
+        return [SearchedModel.of(row) for row in rows]
+
+    async def near(self, scope: Scope, searched: SearchedModel, vectors: Vectors) -> None:
+        if not vectors.any():
+            # No word of it is known to the model: every passage would be as near as any other.
+            return
+        begun = time.perf_counter()
+        ranked = await legs.by_meaning(
+            self.conn, searched, vectors[0].tolist(), scope, self.query.deep
+        )
+        self._took("vector", "search", begun)
+        several = any(leg.name.startswith("vector") for leg in self.legs)
+        name = f"vector:{searched.model.name}" if several else "vector"
+        weight = self.query.vector_weight if self.query.mode == "hybrid" else 1.0
+        self.legs.append(Leg(name, weight, ranked))
+
+    async def results(self, without: frozenset[int] = frozenset()) -> Results:
+        query = self.query
+        scores = fusion.fuse(self.legs, query.method)
+        candidates = showing.explained(scores, self.legs)
+        manner = Manner(
+            query.granularity, query.collapse, query.most, query.after, self.found.terms
+        )
+        items, more = await showing.page(self.conn, candidates, manner, without)
+        return Results(
+            items=items,
+            more=more,
+            depth=query.deep,
+            corrected=self.found.corrected,
+            warnings=tuple(self.warnings),
+            milliseconds=self.times,
+        )
+
+    def _took(self, kind: str, name: str, begun: float) -> None:
+        milliseconds = (time.perf_counter() - begun) * 1000
+        self.times[kind] = self.times.get(kind, 0.0) + milliseconds
+        if self.searcher.recorder is not None:
+            self.searcher.recorder.operation(
+                Operation(
+                    type=kind,
+                    name=name,
+                    organisation_id=self.organisation_id,
+                    milliseconds=milliseconds,
+                )
+            )

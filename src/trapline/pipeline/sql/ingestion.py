@@ -1,0 +1,364 @@
+"""Typed functions of ingestion.sql, made by `make sql`: edit that file instead."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from msgspec import Struct
+
+from trapline.db.connection import Connection
+from trapline.model import ApplicationId, JobId, MemberId, OrganisationId, SiteId, SourceId, TaskId
+
+
+class KnownFilesRow(Struct, frozen=True, gc=False):
+    source_id: SourceId
+    uri: str
+    sha256: bytes
+    status: str
+    config: Any
+    open: bool
+
+
+class ScopeProgressRow(Struct, frozen=True, gc=False):
+    total: int
+    completed: int
+    failed: int
+    cancelled: int
+    rest: int
+    in_hand: int
+
+
+class ShownSource(Struct, frozen=True, gc=False):
+    source_id: SourceId
+    organisation_id: OrganisationId
+    application_id: ApplicationId | None
+    kind: str
+    name: str
+    uri: str
+    site_id: SiteId | None
+    provider: str
+    error: str | None
+    config: Any
+    generation: int
+    rescrape_every: timedelta | None
+    job_id: JobId | None
+    size: int | None
+    content_type: str | None
+    created_by: UUID | None
+    created_at: datetime
+    updated_at: datetime
+    status: str
+
+
+class CountPassagesRow(Struct, frozen=True, gc=False):
+    texts: int
+    passages: int
+
+
+class JobsOfItemsRow(Struct, frozen=True, gc=False):
+    job_id: JobId
+    created_at: datetime
+    member_id: MemberId | None
+
+
+class FailedItemsRow(Struct, frozen=True, gc=False):
+    source_id: SourceId
+    application_id: ApplicationId | None
+    task_id: TaskId
+    kind: str
+    error: str
+
+
+class VersionTextRow(Struct, frozen=True, gc=False):
+    version_id: int
+    markdown: str
+    title: str | None
+    language: str | None
+    content_type: str | None
+    fetched_at: datetime
+    metadata: Any
+
+
+class FailedFilesRow(Struct, frozen=True, gc=False):
+    name: str
+    error: str
+
+
+_KNOWN_FILES: Final = """
+-- name: KnownFiles
+SELECT
+    s.id AS source_id, s.uri, s.sha256 AS "sha256!", s.status, s.config,
+    EXISTS (
+        SELECT FROM queue.job j
+        WHERE j.id = s.job_id AND j.status IN ('pending', 'running', 'paused')
+    ) AS "open!"
+FROM knowledge.source s
+WHERE s.organisation_id = $1
+    AND s.application_id IS NOT DISTINCT FROM $2::uuid
+    AND s.kind = 'file'
+    AND s.sha256 IS NOT NULL
+    AND (
+        s.sha256 = ANY ($3::bytea[])
+        OR md5(s.uri) = ANY ($4::text[])
+    )
+ORDER BY s.created_at, s.id
+"""
+
+
+async def known_files(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    application_id: ApplicationId | None,
+    hashes: Sequence[bytes],
+    uri_digests: Sequence[str],
+) -> list[KnownFilesRow]:
+    """Which of these files are there: by where they are from, or by what is in them. `open`: their job has not ended."""
+    return [
+        KnownFilesRow(*row)
+        for row in await conn.fetch(
+            _KNOWN_FILES, organisation_id, application_id, hashes, uri_digests
+        )
+    ]
+
+
+_SCOPE_PROGRESS: Final = """
+-- name: ScopeProgress
+WITH parts AS (
+    SELECT
+        t.job_id, sum(t.total) AS total, sum(t.completed) AS completed, sum(t.failed) AS failed,
+        sum(t.total - t.completed - t.failed) AS rest
+    FROM knowledge.tally t
+    WHERE t.scope = $1
+        AND ($2::timestamptz IS NULL OR t.minute >= $2)
+    GROUP BY t.job_id
+),
+judged AS (
+    SELECT p.*, EXISTS (
+        SELECT FROM queue.job j
+        WHERE j.id = p.job_id AND j.status IN ('pending', 'running', 'paused')
+    ) AS open
+    FROM parts p
+),
+summed AS (
+    SELECT
+        coalesce(sum(total), 0)::bigint AS total,
+        coalesce(sum(completed), 0)::bigint AS completed,
+        coalesce(sum(failed), 0)::bigint AS failed,
+        coalesce(sum(rest) FILTER (WHERE NOT open), 0)::bigint AS cancelled,
+        coalesce(sum(rest) FILTER (WHERE open), 0)::bigint AS rest
+    FROM judged
+)
+SELECT
+    s.total AS "total!", s.completed AS "completed!", s.failed AS "failed!",
+    s.cancelled AS "cancelled!", s.rest AS "rest!",
+    (
+        SELECT count(*)
+        FROM queue.leased d JOIN queue.task t ON t.id = d.task_id
+        WHERE t.kind IN ('file', 'index')
+            AND $1::uuid::text IN (t.payload ->> 'source_id', t.payload ->> 'application_id')
+            AND EXISTS (SELECT FROM judged j WHERE j.job_id = t.job_id AND j.open)
+    ) AS "in_hand!"
+FROM summed s
+"""
+
+
+async def scope_progress(
+    conn: Connection, *, scope: UUID, since: datetime | None
+) -> ScopeProgressRow | None:
+    """How far a source or an application is. What a job that has ended left undone is cancelled."""
+    row = await conn.fetchrow(_SCOPE_PROGRESS, scope, since)
+    return None if row is None else ScopeProgressRow(*row)
+
+
+_SHOWN_SOURCE: Final = """
+-- name: ShownSource
+SELECT
+    s.id AS source_id, s.organisation_id, s.application_id, s.kind, s.name, s.uri, s.site_id,
+    s.provider, s.error, s.config, s.generation, s.rescrape_every, s.job_id, s.size,
+    s.content_type, s.created_by, s.created_at, s.updated_at,
+    CASE
+        WHEN s.status NOT IN ('pending', 'processing') THEN s.status
+        WHEN j.id IS NULL AND s.job_id IS NULL THEN s.status
+        WHEN j.id IS NULL OR j.status = 'cancelled' THEN 'cancelled'
+        WHEN j.status IN ('completed', 'failed') AND s.kind <> 'file' THEN j.status
+        WHEN s.kind <> 'file' AND j.status = 'running' THEN 'processing'
+        WHEN j.status IN ('completed', 'failed') THEN 'processing'
+        WHEN h.source_id IS NOT NULL THEN 'processing'
+        ELSE 'pending' END AS "status!"
+FROM knowledge.source s
+LEFT JOIN queue.job j ON j.id = s.job_id
+LEFT JOIN LATERAL (
+    SELECT s.id AS source_id FROM queue.leased d JOIN queue.task t ON t.id = d.task_id
+    WHERE t.job_id = s.job_id AND s.kind = 'file' AND t.kind = 'file'
+        AND (t.payload ->> 'source_id')::uuid = s.id
+    LIMIT 1
+) h ON true
+WHERE s.id = $1
+"""
+
+
+async def shown_source(conn: Connection, *, source_id: SourceId) -> ShownSource | None:
+    """One source as it stands."""
+    row = await conn.fetchrow(_SHOWN_SOURCE, source_id)
+    return None if row is None else ShownSource(*row)
+
+
+_LIST_SOURCES: Final = """
+-- name: ListSources
+SELECT
+    s.id AS source_id, s.organisation_id, s.application_id, s.kind, s.name, s.uri, s.site_id,
+    s.provider, s.error, s.config, s.generation, s.rescrape_every, s.job_id, s.size,
+    s.content_type, s.created_by, s.created_at, s.updated_at,
+    CASE
+        WHEN s.status NOT IN ('pending', 'processing') THEN s.status
+        WHEN j.id IS NULL AND s.job_id IS NULL THEN s.status
+        WHEN j.id IS NULL OR j.status = 'cancelled' THEN 'cancelled'
+        WHEN j.status IN ('completed', 'failed') AND s.kind <> 'file' THEN j.status
+        WHEN s.kind <> 'file' AND j.status = 'running' THEN 'processing'
+        WHEN j.status IN ('completed', 'failed') THEN 'processing'
+        WHEN h.source_id IS NOT NULL THEN 'processing'
+        ELSE 'pending' END AS "status!"
+FROM knowledge.source s
+LEFT JOIN queue.job j ON j.id = s.job_id
+LEFT JOIN (
+    SELECT DISTINCT (t.payload ->> 'source_id')::uuid AS source_id
+    FROM queue.leased d JOIN queue.task t ON t.id = d.task_id
+    WHERE t.kind = 'file'
+) h ON h.source_id = s.id
+WHERE s.organisation_id = $1
+    AND ($2::uuid IS NULL OR s.application_id = $2)
+    AND ($3::text IS NULL OR s.status = $3)
+    AND ($4::text IS NULL OR s.kind = $4)
+    AND (s.created_at, s.id) > ($5::timestamptz, $6::uuid)
+ORDER BY s.created_at, s.id
+LIMIT $7::integer
+"""
+
+
+async def list_sources(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    application_id: ApplicationId | None,
+    status: str | None,
+    kind: str | None,
+    after_at: datetime,
+    after_id: UUID,
+    most: int,
+) -> list[ShownSource]:
+    """Sources of an organisation, or of one of its applications, oldest first, after a place."""
+    return [
+        ShownSource(*row)
+        for row in await conn.fetch(
+            _LIST_SOURCES, organisation_id, application_id, status, kind, after_at, after_id, most
+        )
+    ]
+
+
+_COUNT_PASSAGES: Final = """
+-- name: CountPassages
+SELECT
+    (SELECT count(*) FROM knowledge.entry e WHERE e.source_id = s.id AND e.generation = s.generation)
+        AS "texts!",
+    (
+        SELECT count(*) FROM knowledge.chunk c JOIN knowledge.entry e ON e.id = c.entry_id
+        WHERE e.source_id = s.id AND e.generation = s.generation
+    ) AS "passages!"
+FROM knowledge.source s WHERE s.id = $1
+"""
+
+
+async def count_passages(conn: Connection, *, source_id: SourceId) -> CountPassagesRow | None:
+    """How many texts and passages of a source are found."""
+    row = await conn.fetchrow(_COUNT_PASSAGES, source_id)
+    return None if row is None else CountPassagesRow(*row)
+
+
+_JOBS_OF_ITEMS: Final = """
+-- name: JobsOfItems
+SELECT id AS job_id, created_at, member_id FROM queue.job WHERE id = ANY ($1::uuid[])
+"""
+
+
+async def jobs_of_items(conn: Connection, *, job_ids: Sequence[JobId]) -> list[JobsOfItemsRow]:
+    """When jobs were made, and by whom."""
+    return [JobsOfItemsRow(*row) for row in await conn.fetch(_JOBS_OF_ITEMS, job_ids)]
+
+
+_FAILED_ITEMS: Final = """
+-- name: FailedItems
+SELECT
+    (t.payload ->> 'source_id')::uuid AS "source_id!",
+    (t.payload ->> 'application_id')::uuid AS "application_id?",
+    d.task_id, t.kind, d.error
+FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
+WHERE d.job_id = $1 AND t.kind IN ('file', 'index')
+ORDER BY d.task_id
+"""
+
+
+async def failed_items(conn: Connection, *, job_id: JobId) -> list[FailedItemsRow]:
+    """Why items of a job failed."""
+    return [FailedItemsRow(*row) for row in await conn.fetch(_FAILED_ITEMS, job_id)]
+
+
+_VERSION_TEXT: Final = """
+-- name: VersionText
+SELECT
+    v.id AS version_id, v.markdown, v.title, v.language, v.content_type, v.fetched_at,
+    v.metadata
+FROM store.version v
+WHERE v.id = $1
+"""
+
+
+async def version_text(conn: Connection, *, version_id: int) -> VersionTextRow | None:
+    """The text of a page's version, and what is known of it."""
+    row = await conn.fetchrow(_VERSION_TEXT, version_id)
+    return None if row is None else VersionTextRow(*row)
+
+
+_JOBS_WITH_ITEMS: Final = """
+-- name: JobsWithItems
+SELECT wanted.id::uuid AS "job_id!"
+FROM unnest($1::uuid[]) AS wanted (id)
+WHERE EXISTS (SELECT FROM knowledge.source s WHERE s.job_id = wanted.id)
+    OR EXISTS (SELECT FROM knowledge.tally t WHERE t.job_id = wanted.id)
+"""
+
+
+async def jobs_with_items(conn: Connection, *, job_ids: Sequence[JobId]) -> list[JobId]:
+    """Which of these jobs make something searchable."""
+    return [row[0] for row in await conn.fetch(_JOBS_WITH_ITEMS, job_ids)]
+
+
+_FAILED_FILES: Final = """
+-- name: FailedFiles
+SELECT (t.payload ->> 'name')::text AS "name!", d.error
+FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
+WHERE d.job_id = $1 AND t.kind = 'file'
+ORDER BY 1
+"""
+
+
+async def failed_files(conn: Connection, *, job_id: JobId) -> list[FailedFilesRow]:
+    """The files that a job could not take in, by name, and why."""
+    return [FailedFilesRow(*row) for row in await conn.fetch(_FAILED_FILES, job_id)]
+
+
+_LAST_REFUSAL: Final = """
+-- name: LastRefusal
+SELECT (e.data ->> 'error')::text AS "error!"
+FROM queue.event e
+WHERE e.job_id = $1 AND e.type = 'page' AND e.data ->> 'error' IS NOT NULL
+ORDER BY e.number DESC
+LIMIT 1
+"""
+
+
+async def last_refusal(conn: Connection, *, job_id: JobId) -> str | None:
+    """Why the last page that a job could not have was not had."""
+    value: str | None = await conn.fetchval(_LAST_REFUSAL, job_id)
+    return value

@@ -1,0 +1,170 @@
+-- name: KnownFiles :many
+-- Which of these files are there: by where they are from, or by what is in them. `open`: their job
+-- has not ended.
+SELECT
+    s.id AS source_id, s.uri, s.sha256 AS "sha256!", s.status, s.config,
+    EXISTS (
+        SELECT FROM queue.job j
+        WHERE j.id = s.job_id AND j.status IN ('pending', 'running', 'paused')
+    ) AS "open!"
+FROM knowledge.source s
+WHERE s.organisation_id = sqlc.arg(organisation_id)
+    AND s.application_id IS NOT DISTINCT FROM sqlc.narg(application_id)::uuid
+    AND s.kind = 'file'
+    AND s.sha256 IS NOT NULL
+    AND (
+        s.sha256 = ANY (sqlc.arg(hashes)::bytea[])
+        OR md5(s.uri) = ANY (sqlc.arg(uri_digests)::text[])
+    )
+ORDER BY s.created_at, s.id;
+
+-- name: ScopeProgress :one
+-- How far a source or an application is. What a job that has ended left undone is cancelled.
+WITH parts AS (
+    SELECT
+        t.job_id, sum(t.total) AS total, sum(t.completed) AS completed, sum(t.failed) AS failed,
+        sum(t.total - t.completed - t.failed) AS rest
+    FROM knowledge.tally t
+    WHERE t.scope = sqlc.arg(scope)
+        AND (sqlc.narg(since)::timestamptz IS NULL OR t.minute >= sqlc.narg(since))
+    GROUP BY t.job_id
+),
+judged AS (
+    SELECT p.*, EXISTS (
+        SELECT FROM queue.job j
+        WHERE j.id = p.job_id AND j.status IN ('pending', 'running', 'paused')
+    ) AS open
+    FROM parts p
+),
+summed AS (
+    SELECT
+        coalesce(sum(total), 0)::bigint AS total,
+        coalesce(sum(completed), 0)::bigint AS completed,
+        coalesce(sum(failed), 0)::bigint AS failed,
+        coalesce(sum(rest) FILTER (WHERE NOT open), 0)::bigint AS cancelled,
+        coalesce(sum(rest) FILTER (WHERE open), 0)::bigint AS rest
+    FROM judged
+)
+SELECT
+    s.total AS "total!", s.completed AS "completed!", s.failed AS "failed!",
+    s.cancelled AS "cancelled!", s.rest AS "rest!",
+    (
+        SELECT count(*)
+        FROM queue.leased d JOIN queue.task t ON t.id = d.task_id
+        WHERE t.kind IN ('file', 'index')
+            AND sqlc.arg(scope)::uuid::text IN (t.payload ->> 'source_id', t.payload ->> 'application_id')
+            AND EXISTS (SELECT FROM judged j WHERE j.job_id = t.job_id AND j.open)
+    ) AS "in_hand!"
+FROM summed s;
+
+-- name: ShownSource :one
+-- returns: ShownSource
+-- One source as it stands.
+SELECT
+    s.id AS source_id, s.organisation_id, s.application_id, s.kind, s.name, s.uri, s.site_id,
+    s.provider, s.error, s.config, s.generation, s.rescrape_every, s.job_id, s.size,
+    s.content_type, s.created_by, s.created_at, s.updated_at,
+    CASE
+        WHEN s.status NOT IN ('pending', 'processing') THEN s.status
+        WHEN j.id IS NULL AND s.job_id IS NULL THEN s.status
+        WHEN j.id IS NULL OR j.status = 'cancelled' THEN 'cancelled'
+        WHEN j.status IN ('completed', 'failed') AND s.kind <> 'file' THEN j.status
+        WHEN s.kind <> 'file' AND j.status = 'running' THEN 'processing'
+        WHEN j.status IN ('completed', 'failed') THEN 'processing'
+        WHEN h.source_id IS NOT NULL THEN 'processing'
+        ELSE 'pending' END AS "status!"
+FROM knowledge.source s
+LEFT JOIN queue.job j ON j.id = s.job_id
+LEFT JOIN LATERAL (
+    SELECT s.id AS source_id FROM queue.leased d JOIN queue.task t ON t.id = d.task_id
+    WHERE t.job_id = s.job_id AND s.kind = 'file' AND t.kind = 'file'
+        AND (t.payload ->> 'source_id')::uuid = s.id
+    LIMIT 1
+) h ON true
+WHERE s.id = sqlc.arg(source_id);
+
+-- name: ListSources :many
+-- returns: ShownSource
+-- Sources of an organisation, or of one of its applications, oldest first, after a place.
+SELECT
+    s.id AS source_id, s.organisation_id, s.application_id, s.kind, s.name, s.uri, s.site_id,
+    s.provider, s.error, s.config, s.generation, s.rescrape_every, s.job_id, s.size,
+    s.content_type, s.created_by, s.created_at, s.updated_at,
+    CASE
+        WHEN s.status NOT IN ('pending', 'processing') THEN s.status
+        WHEN j.id IS NULL AND s.job_id IS NULL THEN s.status
+        WHEN j.id IS NULL OR j.status = 'cancelled' THEN 'cancelled'
+        WHEN j.status IN ('completed', 'failed') AND s.kind <> 'file' THEN j.status
+        WHEN s.kind <> 'file' AND j.status = 'running' THEN 'processing'
+        WHEN j.status IN ('completed', 'failed') THEN 'processing'
+        WHEN h.source_id IS NOT NULL THEN 'processing'
+        ELSE 'pending' END AS "status!"
+FROM knowledge.source s
+LEFT JOIN queue.job j ON j.id = s.job_id
+LEFT JOIN (
+    SELECT DISTINCT (t.payload ->> 'source_id')::uuid AS source_id
+    FROM queue.leased d JOIN queue.task t ON t.id = d.task_id
+    WHERE t.kind = 'file'
+) h ON h.source_id = s.id
+WHERE s.organisation_id = sqlc.arg(organisation_id)
+    AND (sqlc.narg(application_id)::uuid IS NULL OR s.application_id = sqlc.narg(application_id))
+    AND (sqlc.narg(status)::text IS NULL OR s.status = sqlc.narg(status))
+    AND (sqlc.narg(kind)::text IS NULL OR s.kind = sqlc.narg(kind))
+    AND (s.created_at, s.id) > (sqlc.arg(after_at)::timestamptz, sqlc.arg(after_id)::uuid)
+ORDER BY s.created_at, s.id
+LIMIT sqlc.arg(most)::integer;
+
+-- name: CountPassages :one
+-- How many texts and passages of a source are found.
+SELECT
+    (SELECT count(*) FROM knowledge.entry e WHERE e.source_id = s.id AND e.generation = s.generation)
+        AS "texts!",
+    (
+        SELECT count(*) FROM knowledge.chunk c JOIN knowledge.entry e ON e.id = c.entry_id
+        WHERE e.source_id = s.id AND e.generation = s.generation
+    ) AS "passages!"
+FROM knowledge.source s WHERE s.id = sqlc.arg(source_id);
+
+-- name: JobsOfItems :many
+-- When jobs were made, and by whom.
+SELECT id AS job_id, created_at, member_id FROM queue.job WHERE id = ANY (sqlc.arg(job_ids)::uuid[]);
+
+-- name: FailedItems :many
+-- Why items of a job failed.
+SELECT
+    (t.payload ->> 'source_id')::uuid AS "source_id!",
+    (t.payload ->> 'application_id')::uuid AS "application_id?",
+    d.task_id, t.kind, d.error
+FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
+WHERE d.job_id = sqlc.arg(job_id) AND t.kind IN ('file', 'index')
+ORDER BY d.task_id;
+
+-- name: VersionText :one
+-- The text of a page's version, and what is known of it.
+SELECT
+    v.id AS version_id, v.markdown, v.title, v.language, v.content_type, v.fetched_at,
+    v.metadata
+FROM store.version v
+WHERE v.id = sqlc.arg(version_id);
+
+-- name: JobsWithItems :many
+-- Which of these jobs make something searchable.
+SELECT wanted.id::uuid AS "job_id!"
+FROM unnest(sqlc.arg(job_ids)::uuid[]) AS wanted (id)
+WHERE EXISTS (SELECT FROM knowledge.source s WHERE s.job_id = wanted.id)
+    OR EXISTS (SELECT FROM knowledge.tally t WHERE t.job_id = wanted.id);
+
+-- name: FailedFiles :many
+-- The files that a job could not take in, by name, and why.
+SELECT (t.payload ->> 'name')::text AS "name!", d.error
+FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
+WHERE d.job_id = sqlc.arg(job_id) AND t.kind = 'file'
+ORDER BY 1;
+
+-- name: LastRefusal :one
+-- Why the last page that a job could not have was not had.
+SELECT (e.data ->> 'error')::text AS "error!"
+FROM queue.event e
+WHERE e.job_id = sqlc.arg(job_id) AND e.type = 'page' AND e.data ->> 'error' IS NOT NULL
+ORDER BY e.number DESC
+LIMIT 1;

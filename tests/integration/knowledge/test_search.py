@@ -1,0 +1,396 @@
+"""Search over real rows: what is found, by which leg, under which filter, and by whom."""
+
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from tests.integration.knowledge.corpus import STATIC, Known, Letters, Text, index, source
+from trapline.db import pool, tenancy
+from trapline.db.pool import Database
+from trapline.errors import InvalidInput, NotFound
+from trapline.knowledge import filters, indexing, legs, vectors
+from trapline.knowledge.filters import Filter
+from trapline.knowledge.searching import Likeness, Query, Results, Searcher
+from trapline.measure import Recorder
+from trapline.model import ApplicationId, OrganisationId, PageId, SiteId
+
+SITE = "https://example.com"
+FOX = Text(f"{SITE}/animals/fox", "# The fox\n\nFoxes hunt at night and run fast.", "Foxes")
+DOG = Text(f"{SITE}/animals/dog", "# The dog\n\nDogs guard the house and bark.", "Dogs")
+TAX = Text(f"{SITE}/money/tax", "# Taxes\n\nIncome is taxed every year.", "Taxes")
+
+
+async def test_words_and_meaning_find_the_page(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    await _store(database, organisation_id, [FOX, DOG, TAX])
+    found = await _search(database, organisation_id, Query(words="running foxes"))
+    first = found.items[0]
+    assert first.uri == FOX.uri
+    assert first.reasons["keyword"].rank == 1
+    assert first.reasons["vector"].rank == 1
+    assert set(found.milliseconds) == {"bm25", "embedding", "vector"}
+    by_words = await _search(database, organisation_id, Query(words="bark", mode="keyword"))
+    assert [one.uri for one in by_words.items] == [DOG.uri]
+    assert set(by_words.items[0].reasons) == {"keyword"}
+    by_meaning = await _search(database, organisation_id, Query(words="salary", mode="vector"))
+    assert by_meaning.items[0].uri == TAX.uri
+    assert len(by_meaning.items) == 3
+
+
+async def test_what_is_shown_of_a_result(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    await _store(database, organisation_id, [FOX])
+    found = await _search(database, organisation_id, Query(words="hunting", granularity="chunk"))
+    one = found.items[0]
+    marked = [one.snippet.text[start:end] for start, end in one.snippet.marks]
+    assert marked == ["hunt"]
+    assert (one.title, one.headings, one.language) == ("Foxes", ("The fox",), "en")
+    assert FOX.markdown[one.starts_at : one.ends_at].endswith("run fast.")
+
+
+async def test_a_word_that_nobody_wrote_is_taken_for_one_like_it(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    await _store(database, organisation_id, [FOX, DOG, Text("a", "Photosynthesis in green leaves")])
+    for typo, uri in [("hosue", DOG.uri), ("gaurd", DOG.uri), ("fotosynthesis", None)]:
+        found = await _search(database, organisation_id, Query(words=typo, mode="keyword"))
+        assert [one.uri for one in found.items] == ([] if uri is None else [uri]), typo
+    found = await _search(database, organisation_id, Query(words="phtosynthesys", mode="keyword"))
+    assert found.items[0].uri == "a"
+    assert found.corrected == {"phtosynthesys": ("photosynthesi",)}
+    assert found.items[0].snippet.marks
+    strict = Query(words="hosue", mode="keyword", tolerant=False)
+    assert (await _search(database, organisation_id, strict)).items == []
+
+
+@pytest.mark.parametrize("few", [0, 10_000])
+async def test_filters(
+    database: Database,
+    organisation_id: OrganisationId,
+    monkeypatch: pytest.MonkeyPatch,
+    few: int,
+) -> None:
+    """Once as of few passages, which are listed, and once as of many, which are checked as they come."""
+    monkeypatch.setattr(filters, "SMALL", few)
+    monkeypatch.setattr(filters, "_SEEMS_WIDE", few)
+    site, application = SiteId(uuid4()), ApplicationId(uuid4())
+    late = datetime(2026, 6, 1, tzinfo=UTC)
+    async with database.system_tx() as conn:
+        await conn.execute(
+            "INSERT INTO knowledge.application (id, organisation_id, name) VALUES ($1, $2, 'app')",
+            application,
+            organisation_id,
+        )
+        early = Text(
+            "https://other.org/x_1/apple", "apple", dated_at=datetime(2020, 1, 1, tzinfo=UTC)
+        )
+        ours = await source(conn, organisation_id, site_id=site, application_id=application)
+        await index(conn, organisation_id, [early], source_id=ours)
+        files = await source(conn, organisation_id, kind="file")
+        german = Text("papers/a.pdf", "der Apfel apple", None, "de-AT", "application/pdf", late)
+        await index(conn, organisation_id, [german], source_id=files)
+        for number in range(40):
+            text = Text(f"{SITE}/fill/{number}", f"apple {number}", dated_at=late)
+            await index(conn, organisation_id, [text])
+    a, b = {early.uri}, {german.uri}
+    for wanted, expected in [
+        (Filter(sources=(ours,)), a),
+        (Filter(sites=(site,)), a),
+        (Filter(applications=(application,)), a),
+        (Filter(kinds=("file",)), b),
+        (Filter(languages=("de",)), b),
+        (Filter(types=("application/pdf",)), b),
+        (Filter(types=("pdf",)), b),
+        (Filter(types=("application/",)), b),
+        (Filter(types=("application/p_f",)), set()),
+        (Filter(hosts=("OTHER.org",)), a),
+        (Filter(not_hosts=("example.com", "")), a),
+        (Filter(path="/x_"), a),
+        (Filter(path="/x%"), set()),
+        (Filter(until=late), a),
+        (Filter(since=late, kinds=("file", "site")), b),
+        (Filter(sources=(ours,), languages=("de",)), set()),
+    ]:
+        for mode in ("hybrid", "keyword", "vector"):
+            query = Query(words="apple", mode=mode, wanted=wanted, most=5)
+            found = await _search(database, organisation_id, query)
+            assert {one.uri for one in found.items} == expected, (wanted, mode)
+
+
+async def test_only_the_searched_generation_is_found(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with database.system_tx() as conn:
+        ours = await index(conn, organisation_id, [Text("a", "old apple")])
+        await index(conn, organisation_id, [Text("a", "new apple")], source_id=ours, generation=1)
+    for words in ("old apple", "new apple"):
+        found = await _search(database, organisation_id, Query(words=words))
+        assert [one.words for one in found.items] == ["old apple"]
+    async with database.system_tx() as conn:
+        await indexing.swap(conn, ours, 1)
+    for mode in ("keyword", "vector"):
+        found = await _search(database, organisation_id, Query(words="old apple", mode=mode))
+        assert [one.words for one in found.items] == ["new apple"]
+
+
+async def test_while_a_model_is_swapped_both_are_searched(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    other = Letters("abcdefgh")
+    async with database.system_tx() as conn:
+        await index(conn, organisation_id, [FOX])
+        await index(conn, organisation_id, [DOG], embedder=other)
+    both = Known((STATIC, other))
+    found = await _search(database, organisation_id, Query(words="animal", mode="vector"), both)
+    assert {one.uri for one in found.items} == {FOX.uri, DOG.uri}
+    assert found.warnings == ()
+    # Where one of them is not set up, its texts are found by their words, and that is said.
+    found = await _search(database, organisation_id, Query(words="dogs guard"))
+    assert DOG.uri in {one.uri for one in found.items}
+    assert "letters-abcdefgh" in found.warnings[0]
+
+
+async def test_the_same_text_is_shown_once(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    copies = [Text(f"{SITE}/{number}", FOX.markdown, "Foxes") for number in range(3)]
+    await _store(database, organisation_id, [*copies, DOG])
+    for granularity in ("page", "chunk"):
+        query = Query(words="fox", mode="keyword", granularity=granularity)
+        (only,) = (await _search(database, organisation_id, query)).items
+        assert {only.uri, *only.duplicates} == {copy.uri for copy in copies}
+    query = Query(words="fox", mode="keyword", collapse=False)
+    assert len((await _search(database, organisation_id, query)).items) == 3
+
+
+async def test_pages_and_passages(database: Database, organisation_id: OrganisationId) -> None:
+    long = "\n\n".join(f"## Part {n}\n\n" + f"An apple of kind number {n}. " * 20 for n in range(4))
+    await _store(database, organisation_id, [Text("long", long), Text("short", "no fruit here")])
+    by_page = await _search(database, organisation_id, Query(words="apple", mode="keyword"))
+    assert [(one.uri, one.passages) for one in by_page.items] == [("long", 4)]
+    query = Query(words="apple", mode="keyword", granularity="chunk")
+    by_chunk = await _search(database, organisation_id, query)
+    assert len(by_chunk.items) == 4
+
+
+async def test_pages_of_results_follow_each_other(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    await _store(
+        database, organisation_id, [Text(f"t{n}", f"apple {'pear ' * n}") for n in range(25)]
+    )
+    for mode in ("hybrid", "keyword", "vector"):
+        seen: list[str] = []
+        after = None
+        while True:
+            query = Query(words="apple pear", mode=mode, most=10, after=after)
+            found = await _search(database, organisation_id, query)
+            seen += [one.uri for one in found.items]
+            if not found.more:
+                break
+            after = (found.items[-1].score, found.items[-1].chunk_id)
+        assert len(seen) == len(set(seen)) == 25
+
+
+async def test_similar_pages(database: Database, organisation_id: OrganisationId) -> None:
+    page_id = uuid4()
+    wolf = Text(f"{SITE}/wolf", "Wolves hunt in packs at night.", "Wolves", page_id=page_id)
+    await _store(database, organisation_id, [FOX, TAX, wolf])
+    for to in (Likeness(page_id=PageId(page_id)), Likeness(uri=wolf.uri)):
+        async with database.tenant_tx(organisation_id) as conn:
+            found = await Searcher(Known()).similar(conn, organisation_id, to)
+        assert [one.uri for one in found.items] == [FOX.uri, TAX.uri]
+    async with database.tenant_tx(organisation_id) as conn:
+        with pytest.raises(NotFound):
+            await Searcher(Known()).similar(conn, organisation_id, Likeness(uri="nowhere"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "the of and",
+        "?!",
+        "apple " * 1_600,
+        '"apple',
+        "apple AND (pear OR",
+        "日本語 苹果",
+        "😀",
+        "a'b_c",
+    ],
+)
+async def test_any_words_are_answered(
+    database: Database, organisation_id: OrganisationId, words: str
+) -> None:
+    await _store(database, organisation_id, [FOX, Text("a", "apple 日本語")])
+    for mode in ("hybrid", "keyword", "vector"):
+        found = await _search(database, organisation_id, Query(words=words, mode=mode))
+        assert len(found.items) <= 2
+    if "apple" in words:
+        assert found.items[0].uri == "a"
+
+
+def test_what_cannot_be_asked_is_said() -> None:
+    for wrong in (
+        {"words": "  "},
+        {"words": "x" * 20_001},
+        {"words": "x", "most": 0},
+        {"words": "x", "keyword_weight": -1.0},
+        {"words": "x", "keyword_weight": 0.0, "vector_weight": 0.0},
+        {"words": "x", "vector_weight": float("nan")},
+    ):
+        with pytest.raises(InvalidInput):
+            Query(**wrong)  # type: ignore[arg-type]
+
+
+async def test_every_step_is_measured(database: Database, organisation_id: OrganisationId) -> None:
+    await _store(database, organisation_id, [FOX])
+    recorder = Recorder()
+    async with database.tenant_tx(organisation_id) as conn:
+        await Searcher(Known(), recorder).search(conn, organisation_id, Query(words="fox"))
+    await recorder.flush(database)
+    async with database.system_tx() as conn:
+        rows = await conn.fetch(
+            "SELECT * FROM measure.operation WHERE organisation_id = $1", organisation_id
+        )
+    assert {row["type"] for row in rows} == {"bm25", "embedding", "vector"}
+
+
+async def test_only_stop_words_are_told(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    await _store(database, organisation_id, [FOX])
+    found = await _search(database, organisation_id, Query(words="the of", mode="keyword"))
+    assert "stop words" in found.warnings[0]
+
+
+async def test_an_empty_index_finds_nothing(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    assert (await _search(database, organisation_id, Query(words="fox"))).items == []
+
+
+async def test_an_index_is_built_used_and_dropped(
+    database: Database, organisation_id: OrganisationId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan walks the organisation's own graph; what it finds is what comparing all finds."""
+    monkeypatch.setattr(filters, "SMALL", 0)
+    monkeypatch.setattr(filters, "_SEEMS_WIDE", 0)
+    letters = Letters("abcdefghijklmnop")
+    chance = np.random.default_rng(1)
+    texts = [
+        Text(f"{SITE}/{n % 2}/{n}", "".join(chance.choice(list(letters.letters), 30)))
+        for n in range(400)
+    ]
+    async with database.system_tx() as conn:
+        ours = await index(conn, organisation_id, texts, embedder=letters)
+    query = Query(words="abcabdgg", mode="vector", most=20)
+    halved = Query(words="abcabdgg", mode="vector", most=20, wanted=Filter(path="/1/"))
+    exact = [
+        [one.uri for one in (await _search(database, organisation_id, q, Known((letters,)))).items]
+        for q in (query, halved)
+    ]
+    assert await vectors.tend_indexes(database, many=100) == 1
+    assert await vectors.tend_indexes(database, many=100) == 0
+    async with pool.owner(database.dsn, database.settings) as owner:
+        await owner.execute("ANALYZE knowledge.vector, knowledge.entry, knowledge.source")
+        (name,) = [
+            row["name"]
+            for row in await owner.fetch(
+                "SELECT relname AS name FROM pg_class WHERE relname LIKE 'vector_hnsw%'"
+            )
+        ]
+        before = await _scans(database, name)
+        for q, expected in zip((query, halved), exact, strict=True):
+            found = await _search(database, organisation_id, q, Known((letters,)))
+            got = [one.uri for one in found.items]
+            assert len(set(got) & set(expected)) >= 18
+        assert await _scans(database, name) > before
+    async with database.system_tx() as conn:
+        await indexing.forget(conn, ours, [text.uri for text in texts])
+    assert await vectors.tend_indexes(database, many=100) == 1
+
+
+async def test_nobody_finds_anothers_by_any_leg(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with database.system_tx() as conn:
+        other = (await tenancy.create_organisation(conn, name="other")).id
+        await index(conn, other, [FOX, DOG])
+        await index(conn, organisation_id, [TAX])
+    for mode in ("hybrid", "keyword", "vector"):
+        found = await _search(database, organisation_id, Query(words="fox", mode=mode))
+        assert {one.uri for one in found.items} <= {TAX.uri}
+    async with database.tenant_tx(organisation_id) as conn:
+        # Asked for as the other, whose rows this transaction cannot see.
+        for mode in ("keyword", "vector"):
+            found = await Searcher(Known()).search(conn, other, Query(words="fox", mode=mode))
+            assert found.items == []
+        with pytest.raises(NotFound):
+            await Searcher(Known()).similar(conn, other, Likeness(uri=FOX.uri))
+        assert await conn.fetchval("SELECT count(*) FROM knowledge.vector") == 1
+
+
+async def test_every_organisation_has_an_index_of_its_own(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    """Others' vectors are in no graph that a search walks, and in no statistic it ranks by."""
+    letters = Letters("abcd")
+    texts = [Text(f"t{n}", "abcd"[n % 4] * (n + 1) + " apple") for n in range(12)]
+    async with database.system_tx() as conn:
+        other = (await tenancy.create_organisation(conn, name="other")).id
+        for one in (organisation_id, other):
+            await index(conn, one, texts, embedder=letters)
+    alone = await _search(database, organisation_id, Query(words="apple"), Known((letters,)))
+    await vectors.tend_indexes(database, many=10)
+    async with pool.owner(database.dsn, database.settings) as owner:
+        rows = await owner.fetch("SELECT reltuples FROM pg_class WHERE relname LIKE 'vector_hnsw%'")
+        assert [row["reltuples"] for row in rows] == [12, 12]
+    async with database.system_tx() as conn:
+        await index(
+            conn, other, [Text(f"u{n}", "apple apple") for n in range(50)], embedder=letters
+        )
+    again = await _search(database, organisation_id, Query(words="apple"), Known((letters,)))
+    assert [one.reasons for one in again.items] == [one.reasons for one in alone.items]
+
+
+async def test_a_filter_that_fits_only_bad_matches_still_finds_them(
+    database: Database, organisation_id: OrganisationId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When what comes first never fits, what fits is listed."""
+    monkeypatch.setattr(filters, "SMALL", 0)
+    monkeypatch.setattr(filters, "_SEEMS_WIDE", 0)
+    monkeypatch.setattr(legs, "_MOST_CANDIDATES", 20)
+    good = [Text(f"good/{n}", "apple apple apple") for n in range(60)]
+    bad = Text("bad/1", "apple among very many other words that say nothing of fruit")
+    await _store(database, organisation_id, [*good, bad])
+    for mode in ("keyword", "vector"):
+        query = Query(words="apple", mode=mode, depth=5, most=5, wanted=Filter(path="bad/"))
+        found = await _search(database, organisation_id, query)
+        assert [one.uri for one in found.items] == [bad.uri]
+
+
+async def _store(database: Database, organisation_id: OrganisationId, texts: list[Text]) -> None:
+    async with database.system_tx() as conn:
+        await index(conn, organisation_id, texts)
+
+
+async def _search(
+    database: Database, organisation_id: OrganisationId, query: Query, known: Known | None = None
+) -> Results:
+    async with database.tenant_tx(organisation_id) as conn:
+        found = await Searcher(known or Known()).search(conn, organisation_id, query)
+        # So that what it scanned is counted when it ends.
+        await conn.execute("SELECT pg_stat_force_next_flush()")
+        return found
+
+
+async def _scans(database: Database, name: str) -> int:
+    async with database.system_tx() as conn:
+        count: int = await conn.fetchval(
+            "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = $1", name
+        )
+        return count
