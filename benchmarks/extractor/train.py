@@ -37,9 +37,9 @@ SHIPPED = Path(trapline.extract.__file__).parent / MODEL
 _BOUND = 4.0
 
 
-def read_samples(split: str = REPORTED) -> list[Sample]:
+def read_samples(split: str = REPORTED, parts: int = FOLDS) -> list[Sample]:
     pages = load_pages()
-    folds = fold_of_domain(pages, split)
+    folds = fold_of_domain(pages, split, parts)
     return [read_sample(page, folds[page.domain]) for page in pages]
 
 
@@ -97,13 +97,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--networks", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=14)
-    parser.add_argument("--folds", type=int, nargs="*", default=list(range(FOLDS)))
+    parser.add_argument("--of", type=int, default=FOLDS, help="how many folds; others are not kept")
+    parser.add_argument("--folds", type=int, nargs="*", help="train these alone")
     parser.add_argument("--not-shipped", action="store_true", help="train the folds' models alone")
     parser.add_argument("--split", default=REPORTED, help="another split; no model is kept")
     arguments = parser.parse_args()
     start = time.monotonic()
-    samples = read_samples(arguments.split)
-    kept = arguments.split == REPORTED
+    samples = read_samples(arguments.split, arguments.of)
+    kept = arguments.split == REPORTED and arguments.of == FOLDS
     print(f"{len(samples)} pages read in {time.monotonic() - start:.0f} s", flush=True)
     if kept and not arguments.not_shipped:
         data = dump_scorer(fit(samples, arguments.networks, arguments.epochs))
@@ -111,7 +112,7 @@ def main() -> None:
         print(f"shipped model: {len(data):,} bytes, {time.monotonic() - start:.0f} s", flush=True)
     MODELS.mkdir(exist_ok=True)
     totals: dict[str, list[float]] = defaultdict(list)
-    for fold in arguments.folds:
+    for fold in arguments.folds or range(arguments.of):
         scorer = fit([s for s in samples if s.fold != fold], arguments.networks, arguments.epochs)
         if kept:
             (MODELS / f"fold{fold}.npz").write_bytes(dump_scorer(scorer))

@@ -68,7 +68,9 @@ def _read(path: Path, root: Path) -> WcxbPage:
     )
 
 
-def fold_of_domain(pages: Iterable[WcxbPage], split: str = REPORTED) -> dict[str, int]:
+def fold_of_domain(
+    pages: Iterable[WcxbPage], split: str = REPORTED, folds: int = FOLDS
+) -> dict[str, int]:
     """Domains dealt out to the folds, type by type, so that each fold has its share of each type."""
     kinds: dict[str, Counter[str]] = {}
     for page in pages:
@@ -76,7 +78,7 @@ def fold_of_domain(pages: Iterable[WcxbPage], split: str = REPORTED) -> dict[str
     dealt = sorted(
         kinds, key=lambda domain: (kinds[domain].most_common(1)[0][0], _shuffle(split + domain))
     )
-    return {domain: place % FOLDS for place, domain in enumerate(dealt)}
+    return {domain: place % folds for place, domain in enumerate(dealt)}
 
 
 def _shuffle(text: str) -> str:

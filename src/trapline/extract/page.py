@@ -32,6 +32,7 @@ from trapline.extract.selection import chosen_text, with_headline
 from trapline.extract.structured import read_structured
 from trapline.extract.summary import summarise
 from trapline.extract.targets import Targets
+from trapline.extract.unshown import NOTE, unshown_description
 from trapline.model import Document, ExtractOptions, Format, Metadata, PageType
 
 _DEFAULTS: Final = ExtractOptions()
@@ -79,7 +80,7 @@ def extract_html(
         read_structured(tree, url, nodes).as_json() if Format.STRUCTURED in formats else None
     )
     branding = read_branding(tree, resolver, metadata) if Format.BRANDING in formats else None
-    content = _Contents(options, scorer or shipped_scorer()).read(tree, outline, resolver)
+    content = _Contents(options, scorer or shipped_scorer()).read(tree, outline, resolver, nodes)
     metadata = describe_text(metadata, content.text, content.words)
     doubt = _DOUBTED_CHARSET.format(decoded.encoding) if decoded.doubtful else None
     return Document(
@@ -112,6 +113,20 @@ class Content:
     words: int | None = None
     """How many stand between white space in the text, if they were counted."""
 
+    def with_more(self, text: str | None) -> "Content":
+        """With a paragraph that the page does not show."""
+        if text is None:
+            return self
+        paragraph = turbohtml.Element("p")
+        paragraph.set_text(text)
+        return Content(
+            self.page_type,
+            f"{self.text}\n{text}",
+            self.markdown and f"{self.markdown}\n{paragraph.to_markdown().strip()}\n",
+            self.html and f"{self.html}\n{paragraph.html}",
+            _sentences((self.warning, NOTE)),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
@@ -125,6 +140,7 @@ class _Contents:
         tree: turbohtml.Document,
         outline: Outline,
         resolver: Resolver,
+        nodes: list[jsonld.Node],
     ) -> Content:
         """The tree is pruned to what is returned."""
         for selector in self.options.exclude_tags:
@@ -142,7 +158,10 @@ class _Contents:
         prune(outline, reading.blocks, self._shown(chosen, reading))
         html, written = self._rendered(tree.find("body") or tree.root, resolver)
         words = int(reading.blocks.words[chosen].sum())
-        return Content(page_type, text, written, html, _sentences(warnings), words)
+        content = Content(page_type, text, written, html, _sentences(warnings), words)
+        if not self._takes_main_content():
+            return content
+        return content.with_more(unshown_description(nodes, words, reading.blocks.texts))
 
     def _chosen(self, reading: Features, tree: turbohtml.Document) -> tuple[Flags, str | None]:
         blocks = reading.blocks
@@ -150,11 +169,14 @@ class _Contents:
             wanted = [element for tag in self.options.include_tags for element in tree.select(tag)]
             rows = reading.outline.found(wanted)
             return reading.outline.enclosing(rows, blocks.first) > 0, None
-        if not self.options.only_main_content or not len(blocks):
+        if not self._takes_main_content() or not len(blocks):
             return np.ones(len(blocks), dtype=np.bool_), None
         scores = self.scorer.scores(reading)
         unsure = float(scores.max()) < _UNSURE_BELOW
         return choose(scores, blocks), _UNSURE if unsure else None
+
+    def _takes_main_content(self) -> bool:
+        return self.options.only_main_content and not self.options.include_tags
 
     def _shown(self, chosen: Flags, reading: Features) -> Flags:
         """What is rendered: a reader misses the headline, which the text need not repeat."""

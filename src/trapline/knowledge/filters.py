@@ -14,8 +14,8 @@ from trapline.model import ApplicationId, OrganisationId, SiteId, SourceId
 
 # Up to so many passages are looked at one by one: it takes a few milliseconds and misses none.
 SMALL: Final = 10_000
-# Texts, by the planner's guess, that mostly have more passages than that: not worth listing.
-_SEEMS_WIDE: Final = SMALL // 2
+# What the planner thinks is a guess: only a filter that seems clearly wider is not tried out.
+_SEEMS_WIDE: Final = SMALL * 3 // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +98,14 @@ async def scope_of(conn: Connection, organisation_id: OrganisationId, wanted: Fi
         wanted = replace(wanted, types=(*fitting, ""))
     arguments = wanted.arguments(organisation_id)
     texts = await queries.estimate_matching(conn, **arguments)
-    if texts <= _SEEMS_WIDE:
+    every = await queries.estimate_matching(conn, **EVERYTHING.arguments(organisation_id))
+    # Both guesses err alike, so that their ratio is better than either.
+    share = min(1.0, max(texts, 1) / max(every, 1))
+    passages = await queries.indexed_passages(conn, organisation_id=organisation_id)
+    if share * passages <= _SEEMS_WIDE:
         among = await queries.matching_chunks(conn, **arguments, most=SMALL + 1)
         if len(among) <= SMALL:
             return Scope(organisation_id, wanted, _sorted(among))
-    every = await queries.estimate_matching(conn, **EVERYTHING.arguments(organisation_id))
-    share = min(1.0, max(texts, 1) / max(every, 1))
     return Scope(organisation_id, wanted, share=share)
 
 

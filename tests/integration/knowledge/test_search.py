@@ -13,6 +13,7 @@ from trapline.errors import InvalidInput, NotFound
 from trapline.knowledge import filters, indexing, legs, vectors
 from trapline.knowledge.filters import Filter
 from trapline.knowledge.searching import Likeness, Query, Results, Searcher
+from trapline.knowledge.sql import searching as queries
 from trapline.measure import Recorder
 from trapline.model import ApplicationId, OrganisationId, PageId, SiteId
 
@@ -312,6 +313,27 @@ async def test_an_index_is_built_used_and_dropped(
     async with database.system_tx() as conn:
         await indexing.forget(conn, ours, [text.uri for text in texts])
     assert await vectors.tend_indexes(database, many=100) == 1
+
+
+async def test_what_is_found_is_checked_one_by_one(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    """A filter looks at the texts of the candidates alone, however many texts there are."""
+    await _store(database, organisation_id, [Text(f"t{n}", f"apple {n}") for n in range(500)])
+    async with pool.owner(database.dsn, database.settings) as owner:
+        await owner.execute("ANALYZE knowledge.vector, knowledge.entry, knowledge.chunk")
+    async with database.tenant_tx(organisation_id) as conn:
+        ids = [row["id"] for row in await conn.fetch("SELECT id FROM knowledge.chunk LIMIT 5")]
+        before = await conn.fetchval(_READ)
+        for _ in range(7):
+            rows = await queries.matching(
+                conn, **Filter().arguments(organisation_id), chunk_ids=ids
+            )
+            assert len(rows) == 5
+        assert await conn.fetchval(_READ) - before <= 7 * 5
+
+
+_READ = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'entry'"
 
 
 async def test_nobody_finds_anothers_by_any_leg(

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.extractor.scoring import word_f1, words_of
 from benchmarks.extractor.wcxb import load_pages, wcxb_root
 from trapline.extract import extract
-from trapline.model import PageType
+from trapline.model import Document, ExtractOptions, Format, PageType
 
 PAGES = Path(__file__).parent / "pages"
 OWN_FLOORS = {
@@ -113,3 +113,34 @@ def test_a_page_is_shown_under_its_headline() -> None:
     )
     document = extract(f"<body>{body}</body>".encode(), "text/html", "https://example.com/a")
     assert document.markdown.startswith("# Appointments\n")
+
+
+DESCRIPTION = (
+    "Soft socks of combed cotton with a seamless toe, a honeycomb arch and a stay-up cuff. " * 3
+)
+SHELL = """<title>Socks</title><script type="application/ld+json">{"@context": "https://schema.org",
+"@type": "%s", "name": "Socks", "description": "<p>%s</p>"}</script><h1>Socks</h1><p>Pick a size%s"""
+
+
+def shop(kind: str = "Product", shown: str = "") -> Document:
+    body = SHELL % (kind, DESCRIPTION, f"<p>{shown}")
+    options = ExtractOptions(formats=frozenset({Format.MARKDOWN, Format.HTML}))
+    return extract(body.encode(), "text/html", "https://example.com/products/socks", options)
+
+
+def test_a_description_that_a_product_does_not_show_is_added() -> None:
+    found = shop()
+    for text in (found.text, found.markdown, found.html):
+        assert text is not None
+        assert text.count("combed cotton") == 3
+    assert found.warning
+    assert "structured data" in found.warning
+    assert found.metadata.words == len(found.text.split())
+
+
+@pytest.mark.parametrize(
+    "found", [shop("Organization"), shop(shown=DESCRIPTION), shop(shown="Other words. " * 60)]
+)
+def test_nothing_is_added_to_what_a_page_shows(found: Document) -> None:
+    assert found.text.count("combed cotton") in (0, 3)
+    assert "structured data" not in (found.warning or "")

@@ -163,6 +163,7 @@ async def check(
     taken = await queries.get_run(conn, schedule_id=row.id, run_id=check_id)
     if taken is None:
         raise Refusal(404, "Monitor check not found")
+    body = (await _checks(conn, [taken]))[0]
     found: list[WatchedPage] = []
     if taken.job_id is not None:
         found = await monitoring.pages(
@@ -175,7 +176,6 @@ async def check(
             most=limit + 1,
         )
     targets = _targets(row)
-    body = (await _checks(conn, [taken]))[0]
     body["pages"] = [_page(page, targets) for page in found[:limit]]
     following = None
     if len(found) > limit:
@@ -227,13 +227,14 @@ async def _monitor(conn: Connection, row: ScheduleRow) -> dict[str, Any]:
 
 
 async def _checks(conn: Connection, runs: Sequence[ScheduleRunRow]) -> list[dict[str, Any]]:
+    # Jobs first: what is counted of one that has ended is then all of it.
+    found = [await _job(conn, taken.job_id) for taken in runs]
     made = [taken.job_id for taken in runs if taken.job_id is not None and taken.summary is None]
     counted = await monitoring.summaries(conn, made) if made else {}
-    checks = []
-    for taken in runs:
-        job = await _job(conn, taken.job_id)
-        checks.append(_check(taken, job, await _summary(conn, taken, job, counted)))
-    return checks
+    return [
+        _check(taken, job, await _summary(conn, taken, job, counted))
+        for taken, job in zip(runs, found, strict=True)
+    ]
 
 
 async def _summary(

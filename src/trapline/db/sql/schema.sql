@@ -187,8 +187,6 @@ $$;
 
 CREATE FUNCTION knowledge.nearest(p_model_id integer, p_dimension integer, p_numbers real[], p_most integer, p_scanned integer, p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS TABLE(chunk_id bigint, entry_id bigint, score real)
     LANGUAGE plpgsql STABLE
-    SET enable_hashjoin TO 'off'
-    SET enable_mergejoin TO 'off'
     SET enable_sort TO 'off'
     SET jit TO 'off'
     AS $_$
@@ -199,7 +197,9 @@ BEGIN
     RETURN QUERY EXECUTE format(
         'SELECT v.chunk_id, v.entry_id, (-(v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s)))::real'
         ' FROM knowledge.vector AS v'
-        ' INNER JOIN knowledge.matching($3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14) AS m ON v.entry_id = m.entry_id'
+        ' CROSS JOIN LATERAL ('
+        ' SELECT FROM knowledge.matching($3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14) AS m'
+        ' WHERE m.entry_id = v.entry_id OFFSET 0) AS fits'
         ' WHERE v.model_id = %1$s'
         ' ORDER BY v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s) LIMIT $2',
         p_model_id, p_dimension

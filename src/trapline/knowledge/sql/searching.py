@@ -198,6 +198,19 @@ async def estimate_matching(
     return value
 
 
+_INDEXED_PASSAGES: Final = """
+-- name: IndexedPassages
+SELECT coalesce(sum(texts), 0)::bigint AS "passages!"
+FROM knowledge.segment WHERE organisation_id = $1
+"""
+
+
+async def indexed_passages(conn: Connection, *, organisation_id: OrganisationId) -> int:
+    """How many passages an organisation's keyword index is over, some of which may be gone."""
+    value: int = await conn.fetchval(_INDEXED_PASSAGES, organisation_id)
+    return value
+
+
 _MATCHING_CHUNKS: Final = """
 -- name: MatchingChunks
 SELECT c.id AS chunk_id
@@ -262,21 +275,26 @@ async def matching_chunks(
 _MATCHING: Final = """
 -- name: Matching
 SELECT c.id AS chunk_id, c.entry_id
-FROM knowledge.matching(
-    $1::uuid,
-    $2::uuid[],
-    $3::uuid[],
-    $4::uuid[],
-    $5::text[],
-    $6::text[],
-    $7::text[],
-    $8::text[],
-    $9::text[],
-    $10::text,
-    $11::timestamptz,
-    $12::timestamptz
-) AS m
-INNER JOIN knowledge.chunk AS c ON m.entry_id = c.entry_id
+FROM knowledge.chunk AS c
+CROSS JOIN LATERAL (
+    SELECT m.entry_id
+    FROM knowledge.matching(
+        $1::uuid,
+        $2::uuid[],
+        $3::uuid[],
+        $4::uuid[],
+        $5::text[],
+        $6::text[],
+        $7::text[],
+        $8::text[],
+        $9::text[],
+        $10::text,
+        $11::timestamptz,
+        $12::timestamptz
+    ) AS m
+    WHERE m.entry_id = c.entry_id
+    OFFSET 0
+) AS fits
 WHERE c.id = ANY($13::bigint[])
 """
 
@@ -298,7 +316,7 @@ async def matching(
     until: datetime | None,
     chunk_ids: Sequence[int],
 ) -> list[MatchingRow]:
-    """Which of these passages fit a filter."""
+    """Which of these passages fit a filter: a look at the text of each, not at all texts."""
     return [
         MatchingRow(*row)
         for row in await conn.fetch(

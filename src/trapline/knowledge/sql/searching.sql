@@ -48,6 +48,11 @@ SELECT knowledge.estimate_matching(
     sqlc.narg(until)::timestamptz
 ) AS "texts!";
 
+-- name: IndexedPassages :one
+-- How many passages an organisation's keyword index is over, some of which may be gone.
+SELECT coalesce(sum(texts), 0)::bigint AS "passages!"
+FROM knowledge.segment WHERE organisation_id = sqlc.arg(organisation_id);
+
 -- name: MatchingChunks :many
 -- Passages of texts that fit a filter, as far as there are not too many.
 SELECT c.id AS chunk_id
@@ -69,23 +74,28 @@ INNER JOIN knowledge.chunk AS c ON m.entry_id = c.entry_id
 LIMIT sqlc.arg(most)::integer;
 
 -- name: Matching :many
--- Which of these passages fit a filter.
+-- Which of these passages fit a filter: a look at the text of each, not at all texts.
 SELECT c.id AS chunk_id, c.entry_id
-FROM knowledge.matching(
-    sqlc.arg(organisation_id)::uuid,
-    sqlc.narg(sources)::uuid[],
-    sqlc.narg(sites)::uuid[],
-    sqlc.narg(applications)::uuid[],
-    sqlc.narg(kinds)::text[],
-    sqlc.narg(languages)::text[],
-    sqlc.narg(types)::text[],
-    sqlc.narg(hosts)::text[],
-    sqlc.narg(not_hosts)::text[],
-    sqlc.narg(path)::text,
-    sqlc.narg(since)::timestamptz,
-    sqlc.narg(until)::timestamptz
-) AS m
-INNER JOIN knowledge.chunk AS c ON m.entry_id = c.entry_id
+FROM knowledge.chunk AS c
+CROSS JOIN LATERAL (
+    SELECT m.entry_id
+    FROM knowledge.matching(
+        sqlc.arg(organisation_id)::uuid,
+        sqlc.narg(sources)::uuid[],
+        sqlc.narg(sites)::uuid[],
+        sqlc.narg(applications)::uuid[],
+        sqlc.narg(kinds)::text[],
+        sqlc.narg(languages)::text[],
+        sqlc.narg(types)::text[],
+        sqlc.narg(hosts)::text[],
+        sqlc.narg(not_hosts)::text[],
+        sqlc.narg(path)::text,
+        sqlc.narg(since)::timestamptz,
+        sqlc.narg(until)::timestamptz
+    ) AS m
+    WHERE m.entry_id = c.entry_id
+    OFFSET 0
+) AS fits
 WHERE c.id = ANY(sqlc.arg(chunk_ids)::bigint[]);
 
 -- name: Nearest :many

@@ -1,7 +1,8 @@
 -- The passages nearest to a vector by a model's HNSW index: of those that fit a filter, so many. The
 -- index goes on giving until enough of them fit or it has given p_scanned. Its expression has the
 -- model's dimension in it, so the statement is made here.
--- Joins and sorts that would read every vector first are off: that is what the index is for.
+-- Sorts that would read every vector first are off: that is what the index is for. OFFSET 0 keeps the
+-- filter a look at the one text of each vector; joined, all texts would be read beside each vector.
 CREATE OR REPLACE FUNCTION knowledge.nearest(
     p_model_id integer,
     p_dimension integer,
@@ -22,7 +23,7 @@ CREATE OR REPLACE FUNCTION knowledge.nearest(
     p_until timestamptz
 ) RETURNS TABLE (chunk_id bigint, entry_id bigint, score real)
 LANGUAGE plpgsql STABLE
-SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET jit = off AS $$
+SET enable_sort = off SET jit = off AS $$
 BEGIN
     PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 100), 1000)::text, true);
     PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
@@ -30,7 +31,9 @@ BEGIN
     RETURN QUERY EXECUTE format(
         'SELECT v.chunk_id, v.entry_id, (-(v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s)))::real'
         ' FROM knowledge.vector AS v'
-        ' INNER JOIN knowledge.matching($3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14) AS m ON v.entry_id = m.entry_id'
+        ' CROSS JOIN LATERAL ('
+        ' SELECT FROM knowledge.matching($3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14) AS m'
+        ' WHERE m.entry_id = v.entry_id OFFSET 0) AS fits'
         ' WHERE v.model_id = %1$s'
         ' ORDER BY v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s) LIMIT $2',
         p_model_id, p_dimension
