@@ -9,7 +9,7 @@ export UV_PROJECT_ENVIRONMENT := $(VENV)
 export UV_SYSTEM_CERTS := true
 
 .DEFAULT_GOAL := help
-.PHONY: train-extractor help setup crawl serve test test-unit test-integration check format docs sql release-migrations bench
+.PHONY: train-extractor help setup crawl serve test test-unit test-integration check check-native format docs sql release-migrations bench
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z%-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ check: setup ## Format, lint, types, imports, generated code, unit tests; under 
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(MAKE) --no-print-directory test-unit
+
+check-native: setup ## Run the extractor's tests with a compiled reader that checks every access (gcc)
+	@$(BIN)/python -m tools.sanitized
 
 format: setup ## Rewrite the code in the one format
 	@$(BIN)/ruff format --quiet .

@@ -1,6 +1,5 @@
 """The compiled reader and the one in Python read every page alike."""
 
-import sysconfig
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,6 @@ import turbohtml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import hatch_build
 from trapline.cli import doctor
 from trapline.extract import blocks, compiled, extract, outline, scorer, selection
 from trapline.extract.blocks import Blocks
@@ -159,17 +157,6 @@ def test_the_doctor_says_whether_there_is_one(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(compiled, "AVAILABLE", False)
     assert doctor._reader().state == "warning"
     assert "C compiler" in doctor._reader().remedy
-
-
-def test_a_machine_without_a_compiler_builds_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / hatch_build.PACKAGE).mkdir(parents=True)
-    stale = tmp_path / hatch_build.LIBRARY
-    stale.write_bytes(b"of another source")
-    monkeypatch.setitem(sysconfig.get_config_vars(), "CC", str(tmp_path / "no-compiler"))
-    assert "no-compiler" in (hatch_build.build(tmp_path) or "")
-    assert not stale.exists()
 
 
 def test_arrays_of_different_pages_are_refused() -> None:

@@ -108,16 +108,21 @@ PyObject *native_contexts(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "y*y*y*n", &shared, &weights, &keys, &width)) {
         return NULL;
     }
+    float *room = NULL;
+    int32_t *numbers = NULL;
+    double *sums = NULL;
     Py_ssize_t blocks = weights.len / (Py_ssize_t)sizeof(float);
+    if (width_fits(width) < 0 || array_fits(&weights, blocks, sizeof(float)) < 0 ||
+        array_fits(&shared, blocks * width, sizeof(float)) < 0 ||
+        array_fits(&keys, GROUPS * blocks, sizeof(int64_t)) < 0) {
+        goto done;
+    }
     Py_ssize_t columns = (GROUPS + 4) * width, bytes = blocks * columns * (Py_ssize_t)sizeof(float);
-    float *room = PyMem_Malloc(((blocks + 1) * (width + 1) + 4 * (width + 1)) * sizeof(float));
-    int32_t *numbers = PyMem_Malloc((blocks + 1) * sizeof(int32_t));
-    double *sums = PyMem_Malloc(2 * (width + 1) * sizeof(double));
+    room = PyMem_Malloc((blocks + 1) * (width + 1) * sizeof(float));
+    numbers = PyMem_Malloc((blocks + 1) * sizeof(int32_t));
+    sums = PyMem_Malloc(2 * (width + 1) * sizeof(double));
     if (room == NULL || numbers == NULL || sums == NULL) {
         PyErr_NoMemory();
-    } else if (shared.len != blocks * width * (Py_ssize_t)sizeof(float) ||
-               keys.len != GROUPS * blocks * (Py_ssize_t)sizeof(int64_t)) {
-        PyErr_SetString(PyExc_ValueError, "arrays of different pages");
     } else {
         result = PyByteArray_FromStringAndSize(NULL, bytes);
     }
@@ -136,6 +141,7 @@ PyObject *native_contexts(PyObject *module, PyObject *args) {
             running_means(&work, sums);
         }
     }
+done:
     PyMem_Free(room);
     PyMem_Free(numbers);
     PyMem_Free(sums);
@@ -155,7 +161,9 @@ PyObject *native_standardise(PyObject *module, PyObject *args) {
     Py_ssize_t width = mean.len / (Py_ssize_t)sizeof(float);
     Py_ssize_t cells = matrix.len / (Py_ssize_t)sizeof(float);
     const float *middle = mean.buf, *factor = scale.buf;
-    int fits = mean.len == scale.len && width > 0 && cells % width == 0;
+    int fits = width > 0 && cells % width == 0 && array_fits(&mean, width, sizeof(float)) == 0 &&
+               array_fits(&scale, width, sizeof(float)) == 0 &&
+               array_fits(&matrix, cells, sizeof(float)) == 0;
     for (float *row = matrix.buf, *end = row + cells; fits && row < end; row += width) {
         for (Py_ssize_t i = 0; i < width; i++) {
             float value = (row[i] - middle[i]) * factor[i];

@@ -3,19 +3,22 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEVELS = 5, MEASURES = 9, CONTAINERS = 7, CLASSES = 10, KEYS = 6, LOGS = 8192 };
+enum { LEVELS = 5, MEASURES = 9, CONTAINERS = 7, KEYS = 6, LOGS = 8192 };
 enum { ECHO_LETTERS = 64 };
-enum { LETTER, UPPER, DIGIT, STOP, COMMA, JOINT, MONEY, QUOTE, SPACE, OTHER };
 /* What is summed over subtrees. */
 enum { BLOCKS, WORDS, PROSE, STOPS, CHARS, LINK_CHARS, IMAGES, CONTROLS, ANCHORS };
 
 static double logs[LOGS];
 
+/* Nothing is less than none, but for a sum that has outgrown its bits. */
 static double log_of(int64_t count) {
     if (logs[1] == 0) {
         for (int i = 1; i < LOGS; i++) {
             logs[i] = log1p(i);
         }
+    }
+    if (count < 0) {
+        return 0;
     }
     return count < LOGS ? logs[count] : log1p((double)count);
 }
@@ -39,7 +42,7 @@ typedef struct {
     Py_ssize_t size, blocks, pieces;
     const int64_t *code, *parent, *last, *words, *owner, *first, *piece_row, *piece_block, *piece_size;
     Lexicon *names, *short_texts, *headings, *prose, echo;
-    Py_ssize_t echoes;
+    Py_ssize_t echoes, longest_echo;
     uint64_t echo_sizes[ECHO_LETTERS];
     /* Made; `holder_of` numbers the rows that are no texts. */
     int32_t *holder_of;
@@ -64,6 +67,10 @@ static int64_t number_of_string(PyObject *numbers, PyObject *string) {
     if (string == Py_None) {
         return 0;
     }
+    if (!PyUnicode_Check(string)) {
+        PyErr_SetString(PyExc_TypeError, "a name is a string");
+        return -1;
+    }
     PyObject *known = PyDict_GetItemWithError(numbers, string);
     if (known != NULL) {
         return PyLong_AsLongLong(known);
@@ -81,10 +88,13 @@ static int64_t number_of_string(PyObject *numbers, PyObject *string) {
 /* The class and the id of every element that has names worth reading. */
 static int read_names(Page *page) {
     PyObject *classes = PyDict_New(), *ids = PyDict_New();
-    Numbers pairs;
+    Numbers pairs = {0};
+    Summary *summaries = PyMem_Malloc((page->size + 1) * sizeof(Summary));
     int failed = classes == NULL || ids == NULL || numbers_open(&pairs, page->size + 1) < 0;
-    Summary *summaries = failed ? NULL : PyMem_Malloc((page->size + 1) * sizeof(Summary));
-    failed = failed || summaries == NULL;
+    if (summaries == NULL) {
+        PyErr_NoMemory();
+        failed = 1;
+    }
     for (Py_ssize_t row = 0; !failed && row < page->size; row++) {
         page->classes[row] = 0;
         if (page->code[row] == TEXT_NODE || !design.named[page->code[row]]) {
@@ -110,9 +120,7 @@ static int read_names(Page *page) {
     }
     Py_XDECREF(classes);
     Py_XDECREF(ids);
-    if (summaries != NULL) {
-        numbers_close(&pairs);
-    }
+    numbers_close(&pairs);
     PyMem_Free(summaries);
     return failed ? -1 : 0;
 }
@@ -303,11 +311,12 @@ static const float *measures_of(Page *page, int64_t row) {
 /* Sections, and what the words of their headings score. */
 static int read_sections(Page *page) {
     Py_ssize_t most = page->blocks + 1, sections = 1, open = 1;
-    int32_t *ranks = PyMem_Malloc(2 * most * sizeof(int32_t)), *numbers = ranks + most;
+    int32_t *ranks = PyMem_Malloc(2 * most * sizeof(int32_t));
     if (ranks == NULL) {
         PyErr_NoMemory();
         return -1;
     }
+    int32_t *numbers = ranks + most;
     ranks[0] = numbers[0] = 0;
     page->section_above[0] = 0;
     page->heading_scores[0] = (Summary){0, 0, 0};
@@ -320,7 +329,7 @@ static int read_sections(Page *page) {
                 PyMem_Free(ranks);
                 return -1;
             }
-            while (ranks[open - 1] >= rank) {
+            while (open > 1 && ranks[open - 1] >= rank) {
                 open--;
             }
             page->section_above[sections] = numbers[open - 1];
@@ -334,13 +343,26 @@ static int read_sections(Page *page) {
     return 0;
 }
 
-/* A block's row of the matrix, filled from left to right. */
+/* A block's row of the matrix, filled from left to right. What a model of another width has no room
+ * for is counted all the same, so that it can be refused. */
 typedef struct {
-    float *start, *at;
+    float *cells;
+    Py_ssize_t size, used;
 } Row;
 
 static void put(Row *row, double value) {
-    *row->at++ = (float)value;
+    if (row->used < row->size) {
+        row->cells[row->used] = (float)value;
+    }
+    row->used++;
+}
+
+static int is_full(const Row *row) {
+    if (row->used != row->size) {
+        PyErr_Format(PyExc_ValueError, "%zd features where %zd are wanted", row->used, row->size);
+        return 0;
+    }
+    return 1;
 }
 
 static void put_summary(Row *row, Summary summary) {
@@ -363,8 +385,9 @@ static void put_echo(Page *page, Py_ssize_t block, Row *row) {
         if (end < size && PyUnicode_READ(kind, data, end) != ' ') {
             continue;
         }
-        if (end > start && may_echo(page, PyUnicode_READ(kind, data, start), end - start)) {
-            /* Room for the longest text of the page was made before. */
+        if (end > start && end - start <= page->longest_echo &&
+            may_echo(page, PyUnicode_READ(kind, data, start), end - start)) {
+            /* Room for the longest word of the echo was made before. */
             for (Py_ssize_t i = start; i < end; i++) {
                 page->room.data[i - start] = PyUnicode_READ(kind, data, i);
             }
@@ -520,8 +543,10 @@ static void put_containers(Page *page, Py_ssize_t block, const int64_t roots[2],
         page->level[block][1], page->level[block][2],  page->level[block][3], page->level[block][4],
         page->landmarks[block], record, page->parent[record]};
     for (int i = 0; i < CONTAINERS; i++) {
-        memcpy(row->at, measures_of(page, containers[i]), MEASURES * sizeof(float));
-        row->at += MEASURES;
+        const float *measures = measures_of(page, containers[i]);
+        for (int measure = 0; measure < MEASURES; measure++) {
+            put(row, measures[measure]);
+        }
     }
     for (int i = 0; i < 2; i++) {
         int64_t first = page->first[block];
@@ -645,7 +670,7 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
     float passed = 0;
     int32_t met = 0;
     for (Py_ssize_t block = 0; block < blocks; block++) {
-        Row row = {matrix + block * width, matrix + block * width};
+        Row row = {matrix + block * width, width, 0};
         put_echo(page, block, &row);
         put_text(page, block, &row);
         put_tags(page, block, (const int64_t(*)[MAX_INLINED])parts, &row);
@@ -656,12 +681,7 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
         put(&row, number[block] > met);
         met = number[block] > met ? number[block] : met;
         put_names(page, block, &row);
-        if (put_words(page, block, &passed, &row) < 0) {
-            goto done;
-        }
-        if (row.at - row.start != width) {
-            PyErr_Format(PyExc_ValueError, "%zd features where %zd are wanted", row.at - row.start,
-                         width);
+        if (put_words(page, block, &passed, &row) < 0 || !is_full(&row)) {
             goto done;
         }
         int64_t record = page->records[block];
@@ -681,8 +701,7 @@ done:
 }
 
 /* Numbers about the whole page, but for its hints. */
-static void describe(const Page *page, const float *matrix, Py_ssize_t width, float *vector) {
-    Row row = {vector, vector};
+static int describe(const Page *page, const float *matrix, Py_ssize_t width, Row row) {
     int64_t tags[MAX_CODES] = {0}, long_words = 0, longs = 0;
     for (Py_ssize_t i = 0; i < page->size; i++) {
         tags[page->code[i]]++;
@@ -693,6 +712,10 @@ static void describe(const Page *page, const float *matrix, Py_ssize_t width, fl
     double words = at_least_one(total(page, 0, WORDS));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(design.shared); i++) {
         long column = PyLong_AsLong(PyTuple_GET_ITEM(design.shared, i));
+        if (column < 0 || column >= width) {
+            PyErr_SetString(PyExc_ValueError, "a column of another model");
+            return -1;
+        }
         int64_t inside = 0;
         for (Py_ssize_t block = 0; block < page->blocks; block++) {
             inside += matrix[block * width + column] > 0 ? page->words[block] : 0;
@@ -710,10 +733,10 @@ static void describe(const Page *page, const float *matrix, Py_ssize_t width, fl
     put(&row, long_words / words);
     put(&row, longs ? log1p((double)long_words / longs) : 0.0);
     put(&row, total(page, 0, STOPS) / words);
+    return is_full(&row) ? 0 : -1;
 }
 
 static int read_echo(Page *page, PyObject *echo) {
-    Py_ssize_t longest = 0;
     page->echoes = PySet_GET_SIZE(echo);
     if (lexicon_open(&page->echo, page->echoes) < 0) {
         return -1;
@@ -721,20 +744,20 @@ static int read_echo(Page *page, PyObject *echo) {
     PyObject *walk = PyObject_GetIter(echo), *word;
     int failed = walk == NULL;
     while (!failed && (word = PyIter_Next(walk)) != NULL) {
-        failed = !PyUnicode_Check(word) || lexicon_add(&page->echo, word, 1.0) < 0;
-        Py_ssize_t size = failed ? 0 : PyUnicode_GET_LENGTH(word);
-        if (size) {
+        Py_ssize_t size = PyUnicode_Check(word) ? PyUnicode_GET_LENGTH(word) : 0;
+        if (size == 0) {
+            PyErr_SetString(PyExc_TypeError, "a word is a string with letters");
+            failed = 1;
+        } else {
+            failed = lexicon_add(&page->echo, word, 1.0) < 0;
+            page->longest_echo = size > page->longest_echo ? size : page->longest_echo;
             Py_UCS4 first = PyUnicode_READ_CHAR(word, 0);
             page->echo_sizes[first % ECHO_LETTERS] |= (uint64_t)1 << (size < 63 ? size : 63);
         }
         Py_DECREF(word);
     }
     Py_XDECREF(walk);
-    for (Py_ssize_t block = 0; block < page->blocks; block++) {
-        Py_ssize_t size = PyUnicode_GET_LENGTH(PyList_GET_ITEM(page->texts, block));
-        longest = size > longest ? size : longest;
-    }
-    while (!failed && page->room.room <= longest) {
+    while (!failed && page->room.room <= page->longest_echo) {
         page->room.size = page->room.room;
         failed = letters_add(&page->room, 0) < 0;
     }
@@ -748,27 +771,27 @@ static void *room_for(Page *page) {
         holders += page->code[row] != TEXT_NODE;
     }
     struct {
-        void **place;
+        void *place;
         Py_ssize_t bytes;
     } parts[] = {
-        {(void **)&page->holders, holders * (Py_ssize_t)sizeof(Holder)},
-        {(void **)&page->classes, size * (Py_ssize_t)sizeof(int64_t)},
-        {(void **)&page->signature, size * (Py_ssize_t)sizeof(int64_t)},
-        {(void **)&page->chars, blocks * (Py_ssize_t)sizeof(int64_t)},
-        {(void **)&page->link_chars, blocks * (Py_ssize_t)sizeof(int64_t)},
-        {(void **)&page->holder_of, size * (Py_ssize_t)sizeof(int32_t)},
-        {(void **)&page->repeats, size * (Py_ssize_t)sizeof(int32_t)},
-        {(void **)&page->named, holders * (Py_ssize_t)sizeof(Summary)},
-        {(void **)&page->running, size * (Py_ssize_t)sizeof(page->running[0])},
-        {(void **)&page->measures, holders * (Py_ssize_t)sizeof(page->measures[0])},
-        {(void **)&page->measured, holders},
-        {(void **)&page->level, blocks * (Py_ssize_t)sizeof(page->level[0])},
-        {(void **)&page->records, blocks * (Py_ssize_t)sizeof(int32_t)},
-        {(void **)&page->landmarks, blocks * (Py_ssize_t)sizeof(int32_t)},
-        {(void **)&page->section, blocks * (Py_ssize_t)sizeof(int32_t)},
-        {(void **)&page->section_above, blocks * (Py_ssize_t)sizeof(int32_t)},
-        {(void **)&page->counts, blocks * (Py_ssize_t)sizeof(page->counts[0])},
-        {(void **)&page->heading_scores, blocks * (Py_ssize_t)sizeof(Summary)},
+        {&page->holders, holders * (Py_ssize_t)sizeof(Holder)},
+        {&page->classes, size * (Py_ssize_t)sizeof(int64_t)},
+        {&page->signature, size * (Py_ssize_t)sizeof(int64_t)},
+        {&page->chars, blocks * (Py_ssize_t)sizeof(int64_t)},
+        {&page->link_chars, blocks * (Py_ssize_t)sizeof(int64_t)},
+        {&page->holder_of, size * (Py_ssize_t)sizeof(int32_t)},
+        {&page->repeats, size * (Py_ssize_t)sizeof(int32_t)},
+        {&page->named, holders * (Py_ssize_t)sizeof(Summary)},
+        {&page->running, size * (Py_ssize_t)sizeof(page->running[0])},
+        {&page->measures, holders * (Py_ssize_t)sizeof(page->measures[0])},
+        {&page->measured, holders},
+        {&page->level, blocks * (Py_ssize_t)sizeof(page->level[0])},
+        {&page->records, blocks * (Py_ssize_t)sizeof(int32_t)},
+        {&page->landmarks, blocks * (Py_ssize_t)sizeof(int32_t)},
+        {&page->section, blocks * (Py_ssize_t)sizeof(int32_t)},
+        {&page->section_above, blocks * (Py_ssize_t)sizeof(int32_t)},
+        {&page->counts, blocks * (Py_ssize_t)sizeof(page->counts[0])},
+        {&page->heading_scores, blocks * (Py_ssize_t)sizeof(Summary)},
     };
     Py_ssize_t bytes = 0, count = sizeof(parts) / sizeof(parts[0]);
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -776,7 +799,7 @@ static void *room_for(Page *page) {
     }
     char *memory = PyMem_Malloc(bytes), *at = memory;
     for (Py_ssize_t i = 0; memory != NULL && i < count; i++) {
-        *parts[i].place = at;
+        memcpy(parts[i].place, &at, sizeof(at));
         at += (parts[i].bytes + 15) / 16 * 16;
     }
     if (memory == NULL) {
@@ -814,8 +837,10 @@ static PyObject *read_page(Page *page, PyObject *echo, Py_ssize_t width) {
     if (fill(page, cells, width, (int64_t *)PyByteArray_AS_STRING(keys)) < 0) {
         goto done;
     }
-    describe(page, cells, width, (float *)PyByteArray_AS_STRING(vector));
-    result = PyTuple_Pack(3, matrix, vector, keys);
+    Row row = {(float *)PyByteArray_AS_STRING(vector), vector_size, 0};
+    if (describe(page, cells, width, row) == 0) {
+        result = PyTuple_Pack(3, matrix, vector, keys);
+    }
 done:
     Py_XDECREF(matrix);
     Py_XDECREF(vector);
@@ -824,6 +849,24 @@ done:
     PyMem_Free(page->room.data);
     PyMem_Free(memory);
     return result;
+}
+
+/* In the order in which they are handed over. */
+static int arrays_fit(const Page *page, const Py_buffer *array) {
+    Py_ssize_t size = page->size, blocks = page->blocks, pieces = page->pieces;
+    if (tree_fits(size, array, array + 1, array + 2) < 0 || texts_fit(page->texts) < 0 ||
+        numbers_fit(array + 3, blocks, INT32_MAX) < 0 || numbers_fit(array + 4, blocks, size) < 0 ||
+        numbers_fit(array + 5, blocks, size) < 0 || numbers_fit(array + 6, pieces, size) < 0 ||
+        numbers_fit(array + 7, pieces, blocks) < 0 || numbers_fit(array + 8, pieces, INT32_MAX) < 0) {
+        return -1;
+    }
+    for (Py_ssize_t block = 0; block < blocks; block++) {
+        if (page->code[page->owner[block]] == TEXT_NODE) {
+            PyErr_SetString(PyExc_ValueError, "a block stands in an element");
+            return -1;
+        }
+    }
+    return 0;
 }
 
 PyObject *native_reading(PyObject *module, PyObject *args) {
@@ -852,7 +895,7 @@ PyObject *native_reading(PyObject *module, PyObject *args) {
     page.short_texts = lexicon_of(lexicons[1]);
     page.headings = lexicon_of(lexicons[2]);
     page.prose = lexicon_of(lexicons[3]);
-    if (!PyErr_Occurred()) {
+    if (!PyErr_Occurred() && arrays_fit(&page, array) == 0 && width_fits(width) == 0) {
         result = read_page(&page, echo, width);
     }
     for (int i = 0; i < ARRAYS; i++) {

@@ -26,6 +26,16 @@ static int take_codes(PyObject *value, Codes *codes, Py_ssize_t most) {
     return 0;
 }
 
+static int are_classes(PyObject *table) {
+    Py_ssize_t size = PyBytes_GET_SIZE(table);
+    for (Py_ssize_t i = 0; i < size; i++) {
+        if ((uint8_t)PyBytes_AS_STRING(table)[i] >= CLASSES) {
+            return 0;
+        }
+    }
+    return size > 0;
+}
+
 static PyObject *configure(PyObject *module, PyObject *given) {
     (void)module;
     PyObject *element = PyDict_GetItemString(given, "element");
@@ -39,6 +49,10 @@ static PyObject *configure(PyObject *module, PyObject *given) {
         !PyArg_ParseTuple(single, "bbbbbiii", &design.a, &design.br, &design.img, &design.p,
                           &design.h1, &design.tags, &design.short_text, &design.prose)) {
         PyErr_SetString(PyExc_ValueError, "something is not said");
+        return NULL;
+    }
+    if (design.tags <= OTHER_TAG || design.tags > MAX_CODES || !are_classes(character)) {
+        PyErr_SetString(PyExc_ValueError, "more tags or kinds of characters than there is room for");
         return NULL;
     }
     struct {
@@ -101,5 +115,5 @@ PyMODINIT_FUNC PyInit__native(void) {
             return NULL;
         }
     }
-    return PyModule_Create(&definition);
+    return hashes_open() < 0 ? NULL : PyModule_Create(&definition);
 }

@@ -11,8 +11,15 @@
 #include <Python.h>
 #include <stdint.h>
 
+/* Arrays of numpy's own integers are read as 64-bit ones; elsewhere Python reads pages alone. */
+_Static_assert(sizeof(Py_ssize_t) == sizeof(int64_t), "a machine of 64 bits is needed");
+
 enum { OTHER_NODE = 0, TEXT_NODE = 1, OTHER_TAG = 2 };
 enum { MAX_CODES = 256, MAX_LISTED = 32, MAX_WITHIN = 16, MAX_INLINED = 8 };
+/* Rows are kept in 32 bits, and shifted by 40; a page has 200,000. */
+enum { MAX_ROWS = 1 << 22, MAX_WIDTH = 1 << 12 };
+/* Kinds of characters. */
+enum { LETTER, UPPER, DIGIT, STOP, COMMA, JOINT, MONEY, QUOTE, SPACE, OTHER, CLASSES };
 
 /* A list of tag codes, in the order of the columns made of them. */
 typedef struct {
@@ -39,6 +46,16 @@ typedef struct {
 extern Design design;
 extern PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
 extern PyObject *name_class, *name_id, *name_decompose;
+
+int array_fits(const Py_buffer *array, Py_ssize_t items, Py_ssize_t item);
+int tree_fits(Py_ssize_t size, const Py_buffer *codes, const Py_buffer *parents,
+              const Py_buffer *lasts);
+int numbers_fit(const Py_buffer *array, Py_ssize_t items, int64_t bound);
+int texts_fit(PyObject *texts);
+int width_fits(Py_ssize_t width);
+
+/* Makes the tables below unpredictable; once, before any is made. */
+int hashes_open(void);
 
 /* A table from keys to small numbers, in the order in which keys were first seen. */
 typedef struct {

@@ -28,7 +28,12 @@ static int code_of(PyObject *node) {
     if (code == NULL) {
         return PyErr_Occurred() ? -1 : OTHER_TAG;
     }
-    return (int)PyLong_AsLong(code);
+    long number = PyLong_AsLong(code);
+    if (number < 0 || number >= design.tags) {
+        PyErr_SetString(PyExc_ValueError, "the code of no tag");
+        return -1;
+    }
+    return (int)number;
 }
 
 /* The elements that are open at a place of the page, outermost first. */
@@ -135,6 +140,10 @@ PyObject *native_outline(PyObject *module, PyObject *args) {
     PyObject *tree, *result = NULL, *code = NULL, *parent = NULL, *last = NULL, *by_code = NULL;
     Py_ssize_t most;
     if (!PyArg_ParseTuple(args, "On", &tree, &most)) {
+        return NULL;
+    }
+    if (design.codes == NULL || most < 0 || most >= MAX_ROWS) {
+        PyErr_SetString(PyExc_ValueError, "not configured, or too many nodes");
         return NULL;
     }
     Letters pairs = {0};
@@ -281,8 +290,12 @@ static int find_blocks(Found *found, PyObject *nodes, const int64_t *code, const
             continue;
         }
         PyObject *text = PyObject_GetAttr(PyList_GET_ITEM(nodes, row), name_data);
-        if (text == NULL || !PyUnicode_Check(text)) {
-            Py_XDECREF(text);
+        if (text == NULL) {
+            return -1;
+        }
+        if (!PyUnicode_Check(text)) {
+            PyErr_SetString(PyExc_TypeError, "a text is a string");
+            Py_DECREF(text);
             return -1;
         }
         int failed = 0;
@@ -314,11 +327,16 @@ PyObject *native_blocks(PyObject *module, PyObject *args) {
         return NULL;
     }
     Py_ssize_t size = PyList_GET_SIZE(nodes), texts = 0;
+    Found found = {0};
+    int64_t *room = NULL;
+    if (tree_fits(size, &code, &parent, &last) < 0) {
+        goto done;
+    }
     for (Py_ssize_t row = 0; row < size; row++) {
         texts += ((const int64_t *)code.buf)[row] == TEXT_NODE;
     }
-    Found found = {.texts = PyList_New(0)};
-    int64_t *room = PyMem_Malloc((6 * texts + size + 1) * sizeof(int64_t));
+    found.texts = PyList_New(0);
+    room = PyMem_Malloc((6 * texts + size + 1) * sizeof(int64_t));
     if (room == NULL) {
         PyErr_NoMemory();
     } else if (found.texts != NULL) {
@@ -336,6 +354,7 @@ PyObject *native_blocks(PyObject *module, PyObject *args) {
                 numbers(found.piece_size, found.pieces));
         }
     }
+done:
     Py_XDECREF(found.texts);
     PyMem_Free(found.letters.data);
     PyMem_Free(room);
@@ -385,8 +404,11 @@ PyObject *native_written(PyObject *module, PyObject *args) {
         return NULL;
     }
     Py_ssize_t size = PyList_GET_SIZE(nodes);
-    PyObject *parts = PyList_New(0), *empty = PyUnicode_FromString(""), *line = PyUnicode_FromString("\n");
-    int failed = parts == NULL || empty == NULL || line == NULL;
+    PyObject *parts = PyList_New(0), *empty = PyUnicode_FromString("");
+    PyObject *line = PyUnicode_FromString("\n");
+    int failed = parts == NULL || empty == NULL || line == NULL ||
+                 array_fits(&code, size, sizeof(int64_t)) < 0;
+    from = from > 0 ? from : 0;
     for (Py_ssize_t row = from; !failed && row <= to && row < size; row++) {
         int64_t kind = ((const int64_t *)code.buf)[row];
         if (kind == TEXT_NODE) {

@@ -1,6 +1,7 @@
 /* From scores to a choice of blocks, and from that to what is left of the tree: the twin of
  * selection.py and pruning.py. */
 #include "native.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,19 +12,25 @@ typedef struct {
     int32_t block;
 } Ranked;
 
-/* The best score first; of equal ones the first of the page. */
+/* The best score first; of equal ones the first of the page. What is no number comes last: qsort
+ * may leave its array where the order contradicts itself. */
 static int by_score(const void *one, const void *other) {
     const Ranked *a = one, *b = other;
-    if (a->score != b->score) {
+    int strange = isnan(a->score) != 0, stranger = isnan(b->score) != 0;
+    if (strange != stranger) {
+        return strange - stranger;
+    }
+    if (!strange && a->score != b->score) {
         return a->score > b->score ? -1 : 1;
     }
-    return a->block < b->block ? -1 : 1;
+    return (a->block > b->block) - (a->block < b->block);
 }
 
 /* Marks the best blocks up to where the expected F1 is highest. */
 static void take_prefix(Ranked *ranked, Py_ssize_t size, const int64_t *words, uint8_t *chosen) {
     double all = 0, hits = 0, taken = 0, best = -1;
-    Py_ssize_t end = 0;
+    /* The first at least: where scores or words come to nothing, no prefix is better than another. */
+    Py_ssize_t end = size > 0;
     qsort(ranked, size, sizeof(Ranked), by_score);
     for (Py_ssize_t i = 0; i < size; i++) {
         all += (double)ranked[i].score * (double)words[ranked[i].block];
@@ -111,10 +118,8 @@ PyObject *native_choose(PyObject *module, PyObject *args) {
     uint8_t *best = PyMem_Calloc(size + 1, 1);
     if (ranked == NULL || best == NULL) {
         PyErr_NoMemory();
-    } else if (scores.len != size * (Py_ssize_t)sizeof(float) ||
-               words.len != size * (Py_ssize_t)sizeof(int64_t)) {
-        PyErr_SetString(PyExc_ValueError, "arrays of different pages");
-    } else {
+    } else if (array_fits(&scores, size, sizeof(float)) == 0 &&
+               array_fits(&words, size, sizeof(int64_t)) == 0 && texts_fit(texts) == 0) {
         result = PyByteArray_FromStringAndSize(NULL, size);
     }
     if (result != NULL && choose(texts, scores.buf, words.buf, floor,
@@ -224,6 +229,12 @@ PyObject *native_prune(PyObject *module, PyObject *args) {
     pruning.blocks = array[ARRAYS - 1].len;
     pruning.pieces = array[5].len / (Py_ssize_t)sizeof(int64_t);
     int failed = 1;
+    Py_ssize_t size = pruning.size, blocks = pruning.blocks, pieces = pruning.pieces;
+    if (tree_fits(size, array, array + 1, array + 2) < 0 ||
+        numbers_fit(array + 3, blocks, INT64_MAX) < 0 || numbers_fit(array + 4, blocks, size) < 0 ||
+        numbers_fit(array + 5, pieces, size) < 0 || numbers_fit(array + 6, pieces, blocks) < 0) {
+        goto done;
+    }
     int64_t *room = PyMem_Calloc(3 * (pruning.size + 1), sizeof(int64_t));
     pruning.near = PyMem_Malloc((pruning.size + 1) * sizeof(int32_t));
     pruning.text = PyMem_Calloc(pruning.size + 1, 1);
@@ -239,6 +250,7 @@ PyObject *native_prune(PyObject *module, PyObject *args) {
     PyMem_Free(room);
     PyMem_Free(pruning.near);
     PyMem_Free(pruning.text);
+done:
     for (int i = 0; i < ARRAYS; i++) {
         PyBuffer_Release(array + i);
     }

@@ -24,10 +24,32 @@ static size_t size_for(Py_ssize_t items) {
     return size;
 }
 
+/* Words, classes and ids are the page's own: whoever knew where they go in a table could make a page
+ * whose words all go to the same place, and be looked for one by one. Python's own secret is used,
+ * which is another one in each process. */
+static uint64_t secret[2];
+
+int hashes_open(void) {
+    PyObject *names[2] = {name_class, name_decompose};
+    for (int i = 0; i < 2; i++) {
+        Py_hash_t hash = PyObject_Hash(names[i]);
+        if (hash == -1) {
+            return -1;
+        }
+        secret[i] = (uint64_t)hash | (uint64_t)i;
+    }
+    return 0;
+}
+
+static uint64_t mixed(uint64_t value) {
+    unsigned __int128 product = (unsigned __int128)value * secret[1];
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
 static uint32_t hash_of(const Py_UCS4 *word, Py_ssize_t size) {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = secret[0];
     for (Py_ssize_t i = 0; i < size; i++) {
-        hash = (hash ^ word[i]) * 0x100000001b3u;
+        hash = mixed(hash ^ word[i]);
     }
     uint32_t folded = (uint32_t)(hash ^ (hash >> 32));
     return folded ? folded : 1;
@@ -139,7 +161,12 @@ PyObject *lexicon_new(PyObject *module, PyObject *scores) {
             return NULL;
         }
     }
-    return PyCapsule_New(lexicon, CAPSULE, capsule_close);
+    PyObject *capsule = PyCapsule_New(lexicon, CAPSULE, capsule_close);
+    if (capsule == NULL) {
+        lexicon_close(lexicon);
+        PyMem_Free(lexicon);
+    }
+    return capsule;
 }
 
 Lexicon *lexicon_of(PyObject *capsule) {
@@ -341,6 +368,7 @@ int numbers_open(Numbers *numbers, Py_ssize_t expected) {
     numbers->mask = size - 1;
     numbers->count = 0;
     if (numbers->keys == NULL || numbers->places == NULL) {
+        numbers_close(numbers);
         PyErr_NoMemory();
         return -1;
     }
@@ -351,12 +379,12 @@ int numbers_open(Numbers *numbers, Py_ssize_t expected) {
 void numbers_close(Numbers *numbers) {
     PyMem_Free(numbers->keys);
     PyMem_Free(numbers->places);
+    memset(numbers, 0, sizeof(*numbers));
 }
 
 /* Where a key stands, or the free place where it would. */
 static size_t key_place(const Numbers *numbers, int64_t key) {
-    uint64_t mixed = (uint64_t)key * 0x9e3779b97f4a7c15u;
-    size_t place = (mixed ^ (mixed >> 32)) & numbers->mask;
+    size_t place = mixed((uint64_t)key ^ secret[0]) & numbers->mask;
     while (numbers->places[place] >= 0 && numbers->keys[place] != key) {
         place = (place + 1) & numbers->mask;
     }

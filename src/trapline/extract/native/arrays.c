@@ -1,0 +1,71 @@
+/* Whether what Python hands over can be read as what it is said to be.
+ *
+ * Everything after these checks follows rows and parents without looking: a wrong array must be
+ * refused here, for further on it would be read past its end.
+ */
+#include "native.h"
+
+static int refused(void) {
+    PyErr_SetString(PyExc_ValueError, "arrays of different pages");
+    return -1;
+}
+
+int array_fits(const Py_buffer *array, Py_ssize_t items, Py_ssize_t item) {
+    int whole = array->len == items * item && (uintptr_t)array->buf % (uintptr_t)item == 0;
+    return whole ? 0 : refused();
+}
+
+/* Parents and last descendants are rows of the page, and only what is no text holds others. */
+int tree_fits(Py_ssize_t size, const Py_buffer *codes, const Py_buffer *parents,
+              const Py_buffer *lasts) {
+    Py_ssize_t item = sizeof(int64_t);
+    if (array_fits(codes, size, item) < 0 || array_fits(parents, size, item) < 0 ||
+        array_fits(lasts, size, item) < 0) {
+        return -1;
+    }
+    const int64_t *code = codes->buf, *parent = parents->buf, *last = lasts->buf;
+    if (size < 1 || size > MAX_ROWS || code[0] != OTHER_NODE || parent[0] != 0 || last[0] >= size) {
+        return refused();
+    }
+    for (Py_ssize_t row = 0; row < size; row++) {
+        if (code[row] < 0 || code[row] >= design.tags || parent[row] < 0 ||
+            parent[row] > row - (row > 0) || code[parent[row]] == TEXT_NODE || last[row] < row ||
+            last[row] >= size) {
+            return refused();
+        }
+    }
+    return 0;
+}
+
+/* An array of numbers from 0 up to below a bound. */
+int numbers_fit(const Py_buffer *array, Py_ssize_t items, int64_t bound) {
+    if (array_fits(array, items, sizeof(int64_t)) < 0) {
+        return -1;
+    }
+    const int64_t *numbers = array->buf;
+    for (Py_ssize_t i = 0; i < items; i++) {
+        if (numbers[i] < 0 || numbers[i] >= bound) {
+            return refused();
+        }
+    }
+    return 0;
+}
+
+/* How many columns a matrix has; none has as many as would make its size overflow. */
+int width_fits(Py_ssize_t width) {
+    if (width < 1 || width > MAX_WIDTH) {
+        PyErr_SetString(PyExc_ValueError, "a matrix of another model");
+        return -1;
+    }
+    return 0;
+}
+
+int texts_fit(PyObject *texts) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(texts); i++) {
+        if (!PyUnicode_Check(PyList_GET_ITEM(texts, i))) {
+            PyErr_SetString(PyExc_TypeError, "texts are strings");
+            return -1;
+        }
+    }
+    return 0;
+}

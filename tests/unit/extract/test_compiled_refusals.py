@@ -1,0 +1,190 @@
+"""What the compiled reader must not be handed is refused: no array is read past its end."""
+
+import tracemalloc
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import turbohtml
+
+from trapline.extract import _native, compiled, scorer, selection
+from trapline.extract.blocks import Blocks
+from trapline.extract.outline import TEXT_NODE, Ints, Outline
+
+BODY = "<title>a b</title><main class=m><h1>A</h1><p>one two<br>three<p><a href=x>four</a> b</main>"
+URL = "https://example.com/"
+REFUSALS = (ValueError, TypeError, BufferError)
+
+
+class Page:
+    """A page read right, whose parts can be put out of order."""
+
+    def __init__(self) -> None:
+        tree = turbohtml.parse(BODY, positions=False)
+        self.outline: Outline = compiled.read_outline(tree)
+        self.blocks: Blocks = compiled.read_blocks(self.outline)
+        self.echo: frozenset[Any] = frozenset(("a", "b"))
+        self.lexicons: tuple[object, ...] = (compiled.lexicon({"one": 1.0, "m": -1.0}),) * 4
+        model = scorer.shipped_scorer()
+        self.width = model.features(tree, self.outline, URL).matrix.shape[1]
+
+    def describe(self) -> None:
+        compiled.read_features(self.outline, self.blocks, self.echo, self.lexicons, self.width)
+
+    def cut(self) -> None:
+        compiled.prune(self.outline, self.blocks, np.ones(len(self.blocks), np.bool_))
+
+
+@pytest.fixture
+def page() -> Page:
+    return Page()
+
+
+WRONG = ("short", "long", "empty", "sparse", "narrow", "crooked", "negative", "huge")
+
+
+def wrong(right: Ints, kind: str) -> Any:
+    return {
+        "short": right[:-1].copy(),
+        "long": np.append(right, right[-1]),
+        "empty": right[:0],
+        "sparse": np.repeat(right, 2)[::2],
+        "narrow": right.astype(np.int32),
+        "crooked": np.zeros(right.nbytes + 1, np.uint8)[1:],
+        "negative": np.full_like(right, -1),
+        "huge": np.full_like(right, 2**62),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize("name", ["code", "parent", "last"])
+def test_a_tree_that_is_none(page: Page, name: str, kind: str) -> None:
+    page.outline = replace(page.outline, **{name: wrong(getattr(page.outline, name), kind)})
+    with pytest.raises(REFUSALS):
+        compiled.read_blocks(page.outline)
+    with pytest.raises(REFUSALS):
+        page.describe()
+    with pytest.raises(REFUSALS):
+        page.cut()
+
+
+@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize(
+    "name", ["words", "owner", "first", "piece_row", "piece_block", "piece_size"]
+)
+def test_blocks_of_another_page(page: Page, name: str, kind: str) -> None:
+    page.blocks = replace(page.blocks, **{name: wrong(getattr(page.blocks, name), kind)})
+    with pytest.raises(REFUSALS):
+        page.describe()
+
+
+@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize("name", ["first", "piece_row", "piece_block"])
+def test_cutting_by_blocks_of_another_page(page: Page, name: str, kind: str) -> None:
+    page.blocks = replace(page.blocks, **{name: wrong(getattr(page.blocks, name), kind)})
+    with pytest.raises(REFUSALS):
+        page.cut()
+
+
+def test_what_holds_others_is_no_text(page: Page) -> None:
+    text = int(page.outline.rows_of("p")[0]) + 1
+    assert page.outline.code[text] == TEXT_NODE
+    parent = page.outline.parent.copy()
+    parent[-1] = text
+    with pytest.raises(ValueError, match="different pages"):
+        compiled.read_blocks(replace(page.outline, parent=parent))
+    page.blocks = replace(page.blocks, owner=np.full_like(page.blocks.owner, text))
+    with pytest.raises(ValueError, match="stands in an element"):
+        page.describe()
+
+
+@pytest.mark.parametrize("more", [-10_000, -100, -1, 1, 2**60])
+def test_a_model_of_another_width(page: Page, more: int) -> None:
+    page.width += more
+    with pytest.raises(ValueError, match=r"features where|another model"):
+        page.describe()
+
+
+def test_texts_and_words_that_are_none(page: Page) -> None:
+    texts: list[Any] = [7] * len(page.blocks)
+    scores = np.ones(len(texts), np.float32)
+    with pytest.raises(TypeError, match="texts are strings"):
+        _native.choose(texts, scores, page.blocks.words, 0.5)
+    for echo in (frozenset((7,)), frozenset(("",))):
+        page.echo = echo
+        with pytest.raises(TypeError, match="a string with letters"):
+            page.describe()
+    page.blocks = replace(page.blocks, texts=texts)
+    with pytest.raises(TypeError, match="texts are strings"):
+        page.describe()
+
+
+class Odd:
+    """A node of no page."""
+
+    data = b"no string"
+
+    def attr(self, name: str) -> bytes:
+        return name.encode()
+
+
+def test_nodes_that_are_none(page: Page) -> None:
+    page.outline = replace(page.outline, nodes=[Odd()] * len(page.outline.nodes))
+    with pytest.raises(TypeError, match="a text is a string"):
+        compiled.read_blocks(page.outline)
+    with pytest.raises(TypeError, match="a name is a string"):
+        page.describe()
+
+
+def test_text_between_rows_that_there_are_not(page: Page) -> None:
+    outline, size = page.outline, len(page.outline.nodes)
+    assert outline.written(-5, size + 5) == outline.written(0, size - 1)
+    assert outline.written(size, size + 5) == ""
+    with pytest.raises(ValueError, match="different pages"):
+        _native.written(outline.nodes, outline.code[:-1], 0, size)
+
+
+def test_contexts_of_no_width() -> None:
+    none = np.zeros((0, 0), np.float32)
+    for width in (0, -1, 2**61):
+        with pytest.raises(ValueError, match="another model"):
+            _native.contexts(none, none, np.zeros((6, 0), np.intp), width)
+
+
+def test_scores_that_are_no_numbers(page: Page) -> None:
+    scores = np.array([np.nan, 0.3, 0.9, np.nan], np.float32)
+    words = np.array([4, 5, 6, 7])
+    found = replace(page.blocks, texts=["a", "b", "c", "d"], words=words)
+    chosen = compiled.choose(scores, found)
+    assert chosen.tolist() == [False, False, True, False]
+    assert chosen.tolist() == selection.choose(scores, found).tolist()
+    empty = replace(found, words=np.zeros(4, np.intp))
+    scores = np.array([0.1, 0.3, 0.9, 0.9], np.float32)
+    with np.errstate(invalid="ignore"):
+        assert compiled.choose(scores, empty).tolist() == selection.choose(scores, empty).tolist()
+
+
+def test_nothing_is_kept_of_what_was_read_or_refused() -> None:
+    def once() -> None:
+        page = Page()
+        page.describe()
+        page.cut()
+        for part in ({"width": 3}, {"echo": frozenset((7,))}, {"lexicons": (None,) * 4}):
+            vars(page).update(part)
+            with pytest.raises(REFUSALS):
+                page.describe()
+
+    for _ in range(20):
+        once()
+    tracemalloc.start()
+    try:
+        once()
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(50):
+            once()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # A page is some thirty kilobytes; one that were kept, of fifty, would be seen.
+    assert after - before < 20_000
