@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from trapline.model import JobId, OrganisationId
 from trapline.queue.lanes import EMPTY_PAUSE, RESCAN_EVERY, START, Blocked, Lanes, Want
@@ -79,6 +80,47 @@ def test_lanes_at_one_slow_gate_take_turns(other: OrganisationId) -> None:
             served[want.lane.id] += len(got)
             lanes.answered(want, got, gap, float(turn))
     assert served == {1: 10, 2: 10}
+
+
+@pytest.mark.parametrize("by", ["gate", "job", "organisation", "busy"])
+def test_room_made_while_a_claim_looks_is_not_overlooked(by: str) -> None:
+    lanes = Lanes()
+    lanes.refresh([row(1)], 0)
+    (want,) = lanes.pick(10, 0)
+    lanes.free([want.lane.job_id], [], 0)
+    lanes.answered(want, [], Blocked(by, 100.0), 0)
+    assert lanes.pick(10, 0)
+
+
+def test_work_that_comes_while_a_claim_looks_is_not_overlooked() -> None:
+    lanes = Lanes()
+    lanes.refresh([row(1)], 0)
+    (want,) = lanes.pick(10, 0)
+    lanes.wake(0)
+    lanes.answered(want, [(0, 1)], None, 0)
+    (want,) = lanes.pick(10, 0)
+    lanes.answered(want, [(0, 2)], None, 0)
+    assert not lanes.pick(10, 0)
+
+
+@pytest.mark.parametrize("limited", [True, False])
+def test_a_lane_that_gave_some_is_looked_at_when_there_is_room_again(*, limited: bool) -> None:
+    lanes = Lanes()
+    lanes.refresh([structs.replace(row(1), limited=limited)], 0)
+    (want,) = lanes.pick(10, 0)
+    lanes.answered(want, [(0, 1)], None, 0)
+    assert not lanes.pick(10, 0)
+    lanes.free([want.lane.job_id], [], 0)
+    assert bool(lanes.pick(10, 0)) == limited
+
+
+def test_an_end_elsewhere_does_not_open_a_full_lane() -> None:
+    lanes = Lanes()
+    lanes.refresh([row(1)], 0)
+    (want,) = lanes.pick(10, 0)
+    lanes.free([JobId(uuid4())], [99], 0)
+    lanes.answered(want, [], Blocked("gate", 100.0), 0)
+    assert not lanes.pick(10, 0)
 
 
 def test_an_empty_lane_rests_until_it_is_woken() -> None:

@@ -54,6 +54,8 @@ class Lane:
     floor_at: float = 0.0
     # In a heap, either to be served or parked; False while a claim looks at it.
     listed: bool = False
+    # Work came or room was made while a claim looked at it: what the claim saw is old already.
+    stirred: bool = False
     # The one entry among the parked that counts; others are left over.
     parked_until: float = 0.0
     # The answer that last brought it a task, counted by this worker: of lanes that are due at one
@@ -72,6 +74,8 @@ class Blocked:
 # What another task's end can change; a gap only ends with time.
 _FREED: Final = frozenset({"gate", "job", "organisation", "busy"})
 _EMPTY: Final = "empty"
+# Less than was asked for: no more stood there, or no more had room.
+_SOME: Final = "some"
 
 
 WantRow = tuple[int | None, int | None, int | None, int | None, int | None, bool | None]
@@ -113,6 +117,8 @@ class Lanes:
         # Of the parked: those in which nothing stood, and those that another task's end may free.
         self._empty: set[int] = set()
         self._full: set[int] = set()
+        # Those that a claim looks at.
+        self._asked: dict[int, Lane] = {}
         self._rescan_every = RESCAN_EVERY
 
     def __len__(self) -> int:
@@ -167,7 +173,8 @@ class Lanes:
         return wants
 
     def _want(self, lane: Lane, take: int, now: float) -> Want:
-        lane.listed = False
+        lane.listed = lane.stirred = False
+        self._asked[lane.id] = lane
         if now < lane.rescan_at:
             return Want(lane, take, lane.after, lane.limited)
         lane.rescan_at = now + self._rescan_every
@@ -187,6 +194,7 @@ class Lanes:
     ) -> None:
         """Learn from a claim: the positions it got, and what blocks the lane now."""
         lane = want.lane
+        self._asked.pop(lane.id, None)
         if got:
             last = max(got)
             lane.pending = False
@@ -194,10 +202,12 @@ class Lanes:
             lane.served = self._answers
             # A rescan that found an older task says nothing about those that we skipped.
             lane.after = max(last, lane.after) if want.rescan else last
-        if blocked is not None:
+        if blocked is not None and not (lane.stirred and blocked.by in _FREED):
             self._park(lane, blocked.until, blocked.by)
+        elif lane.stirred:
+            self._list(lane, now)
         elif len(got) < want.take and (got or want.after == START):
-            self._park(lane, now + EMPTY_PAUSE, _EMPTY)
+            self._park(lane, now + EMPTY_PAUSE, _SOME if got and want.limited else _EMPTY)
         else:
             if not got:
                 lane.rescan_at = lane.full_rescan_at = now
@@ -211,6 +221,7 @@ class Lanes:
     def give_back(self, wants: Iterable[Want], now: float) -> None:
         """A claim failed: nothing is known of what it would have got."""
         for want in wants:
+            self._asked.pop(want.lane.id, None)
             want.lane.rescan_at = want.lane.full_rescan_at = now
             self._list(want.lane, now)
 
@@ -218,12 +229,16 @@ class Lanes:
         """Someone says that there is work: look at the lanes that seemed empty."""
         # Where they were left is where new tasks come; the rest is the rescan's.
         self._release(self._empty, now)
+        for lane in self._asked.values():
+            lane.stirred = True
 
     def free(self, job_ids: Iterable[JobId], gate_ids: Iterable[int], now: float) -> None:
         """Tasks ended: lanes that a full gate or job blocked may go on."""
-        if not self._full:
+        if not self._full and not self._asked:
             return
         jobs, gates = set(job_ids), set(gate_ids)
+        for asked in self._asked.values():
+            asked.stirred |= asked.job_id in jobs or asked.gate_id in gates
         full = [lane for lane_id in self._full if (lane := self._lanes.get(lane_id)) is not None]
         freed = [lane.id for lane in full if lane.job_id in jobs or lane.gate_id in gates]
         self._release(freed, now)
@@ -250,9 +265,9 @@ class Lanes:
 
     def _park(self, lane: Lane, until: float, why: str) -> None:
         lane.listed, lane.parked_until = True, until
-        if why == _EMPTY:
+        if why in {_EMPTY, _SOME}:
             self._empty.add(lane.id)
-        elif why in _FREED:
+        if why == _SOME or why in _FREED:
             self._full.add(lane.id)
         heappush(self._parked, (until, lane.served, lane.id))
 
