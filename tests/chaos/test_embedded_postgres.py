@@ -119,3 +119,13 @@ def kill(*pids: int | None, by: signal.Signals = signal.SIGKILL) -> None:
     for pid in pids:
         assert pid is not None
         os.kill(pid, by)
+        if by is signal.SIGKILL:
+            # Until it is really dead it holds its locks.
+            wait_for(lambda pid=pid: dead(pid))
+
+
+def dead(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
