@@ -26,7 +26,7 @@ from trapline.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 IS_ROOT = os.geteuid() == 0
-PROMISE = 30.0
+PROMISE = 10.0
 """Seconds within which no process of the server is left after the last user is gone."""
 
 
