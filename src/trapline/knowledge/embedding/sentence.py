@@ -101,11 +101,16 @@ def _pooled(answer: NDArray[np.float32], mask: NDArray[np.int64], *, first: bool
     return mean.astype(np.float32)
 
 
+def require_runtime() -> None:
+    """Refuse, before any work is done, what needs more than is installed."""
+    if find_spec("onnxruntime") is None or find_spec("tokenizers") is None:
+        raise Unavailable("Sentence models need onnxruntime: install trapline[minilm].")
+
+
 @lru_cache(maxsize=4)
 def load(directory: Path, threads: int) -> Loaded:
     """Load a model once for a process; Unavailable says what is wrong with its directory."""
-    if find_spec("onnxruntime") is None or find_spec("tokenizers") is None:
-        raise Unavailable("Sentence models need onnxruntime: install trapline[minilm].")
+    require_runtime()
     path = next((directory / place for place in _PLACES if (directory / place).is_file()), None)
     if path is None or not (directory / "tokenizer.json").is_file():
         raise Unavailable(f"{directory} is no sentence model: model.onnx, tokenizer.json.")
