@@ -148,11 +148,6 @@ def prune(outline: Outline, found: Blocks, chosen: Flags) -> None:
     )  # fmt: skip
 
 
-def references(origin: str, above: list[str], parse: Callable[[str], str | None]) -> Any:
-    """What `resolve.PlainReferences` gives."""
-    return _native.References(origin, above, parse)
-
-
 def read_anchors(*given: Any) -> dict[str, Any]:
     """What `links.read_anchors` gives, and besides what that is given what it makes links with."""
     return _native.links(*given)

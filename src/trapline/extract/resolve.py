@@ -8,7 +8,11 @@ from typing import Protocol
 import ada_url
 import turbohtml
 
-from trapline.extract import compiled
+# Not by way of `compiled`: who reads files needs this, and not numpy.
+try:
+    from trapline.extract._native import References as CompiledReferences
+except ImportError:
+    CompiledReferences = None  # type: ignore[assignment, misc]
 
 # References that the WHATWG parser would give back unchanged, or below the page's directory: nearly
 # all of a page's links. They skip the parser, which costs ten times as much as this look.
@@ -41,7 +45,7 @@ class Resolver:
         self.base = _base_of(tree, self.page)
         origin = plain[1] if plain and self.base == url else _origin_of(self.base)
         above = _directories(self.base) if origin else []
-        made = compiled.references if compiled.AVAILABLE else PlainReferences
+        made = PlainReferences if CompiledReferences is None else CompiledReferences
         self.references: References = made(origin, above, partial(_resolved, self.base))
         self.absolute = self.references.absolute
 

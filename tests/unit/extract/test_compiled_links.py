@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trapline.extract import compiled, links, markdown
-from trapline.extract.resolve import PlainReferences, Resolver
+from trapline.extract.resolve import CompiledReferences, PlainReferences, Resolver
 from trapline.extract.targets import Targets
 from trapline.model import Region
 
@@ -35,7 +35,7 @@ ADDRESSES = st.one_of(
 def both(origin: str) -> tuple[PlainReferences, object]:
     """References that answer alike; what needs a parser is told by a mark."""
     given = (origin, ABOVE if origin else [], lambda address: f"parsed {address}")
-    return PlainReferences(*given), compiled.references(*given)
+    return PlainReferences(*given), CompiledReferences(*given)
 
 
 @pytest.mark.parametrize("origin", ["https://docs.example.com", ""])
@@ -98,7 +98,7 @@ def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(TypeError):
         fast.absolute(None)
     with pytest.raises(ValueError, match="directories"):
-        compiled.references("https://a.example", [], str).absolute("name")
+        CompiledReferences("https://a.example", [], str).absolute("name")
     with pytest.raises(ValueError, match="different pages"):
         links.read_anchors_compiled([turbohtml.Element("a")], [], [], fast, {})
     with pytest.raises(TypeError):
