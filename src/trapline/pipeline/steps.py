@@ -44,7 +44,7 @@ from trapline.pipeline.crawls import Crawl, Crawls, Spread
 from trapline.pipeline.kinds import Kickoff, PageTask, SitemapTask
 from trapline.pipeline.known import KnownPages
 from trapline.pipeline.language import LanguageModel
-from trapline.pipeline.options import Tracking
+from trapline.pipeline.options import PageOptions, Tracking
 from trapline.pipeline.robots import OriginRobots, RobotsFiles, refusal
 from trapline.pipeline.sql import known
 from trapline.pipeline.sql.known import KnownPagesRow
@@ -160,16 +160,13 @@ class Steps:
     async def visit(self, crawl: Crawl, task: Task) -> Finished:
         """Visit a page: decide, fetch, extract, and judge its links."""
         payload: PageTask = task.payload
-        site_id = await self.crawls.site_of(crawl, origin_of(payload.url))
-        before = None
-        if not task.zero_data_retention:
-            before = await self.known.find(crawl.organisation_id, site_id, payload.url)
+        site_id, before = await self._known(crawl, task)
         if crawl.spread is not None and before is not None and not _is_due(crawl, before, payload):
             return await self._not_due(crawl, task, site_id, before)
         started, clock = datetime.now(UTC), time.perf_counter()
         fetched = await self._fetch(crawl, task, before)
         took_ms = round((time.perf_counter() - clock) * 1000)
-        left = self._leave(crawl, task)
+        left = self._leave(crawl, task, fetched)
         visit = PageVisit(payload, crawl, site_id, fetched, started, took_ms, before)
         visit.source = await self.crawls.source_of(crawl, site_id)
         error: VisitFailed | None = None
@@ -195,6 +192,18 @@ class Steps:
         return Finished(
             visit, children=children, gate=self._pace(crawl, payload.url, fetched), error=error
         )
+
+    async def _known(self, crawl: Crawl, task: Task) -> tuple[SiteId, KnownPagesRow | None]:
+        """Return the site that a page belongs to, and what an earlier visit left of the page."""
+        url, origin = task.payload.url, origin_of(task.payload.url)
+        if task.zero_data_retention:
+            return await self.crawls.site_of(crawl, origin), None
+        site_id = crawl.options.site_id or crawl.sites.get(origin)
+        found = await self.known.find(crawl.organisation_id, site_id, url)
+        if found.site_id is None:
+            return await self.crawls.site_of(crawl, origin), None
+        crawl.sites[origin] = found.site_id
+        return found.site_id, None if found.last_visit_at is None else found
 
     async def _not_due(
         self, crawl: Crawl, task: Task, site_id: SiteId, before: KnownPagesRow
@@ -286,10 +295,13 @@ class Steps:
         usual = self.fetcher.limits
         return replace(usual, total=min(usual.total, *times)) if times else None
 
-    def _leave(self, crawl: Crawl, task: Task) -> Awaitable[None] | None:
+    def _leave(self, crawl: Crawl, task: Task, fetched: Fetched) -> Awaitable[None] | None:
         """Give the host's place back at once, where places are so few that others wait for it."""
         bound = crawl.options.max_concurrency or DEFAULT_IN_FLIGHT
         if self.leaving is None or bound > _FEW_PLACES:
+            return None
+        if isinstance(crawl.options, PageOptions) and documents.is_html(fetched):
+            # A scrape of a page waits for nothing between here and its end.
             return None
         return self.leaving.leave(task)
 
