@@ -25,7 +25,7 @@ from trapline.frontier.scope import Verdict as Scoped
 from trapline.frontier.sitemaps import (
     SitemapReader,
 )
-from trapline.frontier.url import origin_of, split_url, url_hash
+from trapline.frontier.url import origin_of, split_url
 from trapline.model import (
     APPROVED,
     Approve,
@@ -43,13 +43,13 @@ from trapline.pipeline.comparing import compared
 from trapline.pipeline.crawls import Crawl, Crawls, Spread
 from trapline.pipeline.kinds import Kickoff, PageTask, SitemapTask
 from trapline.pipeline.known import KnownPages
-from trapline.pipeline.language import LanguageModel
+from trapline.pipeline.language import Answers, LanguageModel
 from trapline.pipeline.options import PageOptions, Tracking
 from trapline.pipeline.robots import OriginRobots, RobotsFiles, refusal
 from trapline.pipeline.sql import known
 from trapline.pipeline.sql.known import KnownPagesRow
 from trapline.pipeline.submit import DEFAULT_IN_FLIGHT, host_gate
-from trapline.pipeline.tracking import GIT_DIFF, Snapshot
+from trapline.pipeline.tracking import GIT_DIFF, JSON
 from trapline.pipeline.visits import PageVisit, Told, detail, joined
 from trapline.queue import gates, tasks
 from trapline.queue.finishing import Finished
@@ -133,16 +133,22 @@ class Steps:
         """Compare with the last scrape of the tag; what is found is kept when the task ends."""
         if not isinstance(visit, PageVisit):
             return
-        found = Snapshot(
+        found = tracking.snapshot(
             task.organisation_id,
-            url_hash(visit.task.url),
-            wish.tag,
-            datetime.now(UTC),
-            (await self._text(visit)).replace("\x00", ""),
+            visit.task.url,
+            await self._text(visit),
+            scraped_at=datetime.now(UTC),
+            tag=wish.tag,
         )
         modes = [GIT_DIFF] if wish.diff and not task.zero_data_retention else []
+        reads = wish.fields is not None and self.model is not None and not task.zero_data_retention
         async with self.database.system_tx() as conn:
-            tracked = await tracking.compare(conn, found, modes=modes)
+            tracked = await tracking.compare(conn, found, modes=[*modes, JSON] if reads else modes)
+        if wish.fields is not None and self.model is not None and reads:
+            tracked, found, asked = await tracking.read_fields(
+                self.model, wish.fields, tracked, found
+            )
+            visit.answers = (visit.answers or Answers()).and_for(asked)
         visit.tracked = tracked.as_json()
         visit.snapshot = None if task.zero_data_retention else found
 

@@ -114,9 +114,10 @@ class Direct:
         try:
             return await asyncio.shield(asking)
         except asyncio.CancelledError as error:
-            place = await asking
-            if place.blocked_by is None:
-                await self.finish(ended_by(self._task(job, new, place, latest), error))
+            await asyncio.wait({asking})
+            if asking.exception() is None and asking.result().blocked_by is None:
+                task = self._task(job, new, asking.result(), latest)
+                await self.finish(ended_by(task, error))
             raise
 
     async def _begin(self, job: NewJob, new: NewTask, latest: datetime) -> BeginDirectRow:
