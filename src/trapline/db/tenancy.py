@@ -3,6 +3,7 @@
 A key is shown once and kept only as a SHA-256: it has 256 random bits, so a slow hash adds nothing.
 """
 
+import functools
 import hashlib
 import secrets
 from collections.abc import Sequence
@@ -52,6 +53,7 @@ class IssuedKey:
     row: KeyRow
 
 
+@functools.lru_cache(maxsize=1000)
 def organisation_id_of(owner: str) -> OrganisationId:
     """Map an owner id of any system to ours: a UUID stays, anything else becomes its UUIDv5."""
     try:

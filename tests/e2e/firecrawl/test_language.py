@@ -183,7 +183,7 @@ def test_web_search(client: Firecrawl, oracle: Oracle, site: Site) -> None:
     oracle.results = [
         {"url": site.at("/about/"), "title": "About us", "content": "who we are"},
         {"url": site.at("/about/"), "title": "twice", "content": ""},
-        {"url": site.at("/about/"), "title": "Contact", "content": "write to us"},
+        {"url": site.at("/contact/"), "title": "Contact", "content": "write to us"},
     ]
     found = client.search("hollin wren", limit=5)
     assert [item.title for item in found.web or []] == ["About us", "Contact"]
