@@ -63,6 +63,64 @@ CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public;
 
 COMMENT ON EXTENSION vector IS 'vector data type and ivfflat and hnsw access methods';
 
+CREATE TYPE archive.new_file AS (
+	visit integer,
+	request_number smallint,
+	url_id bigint,
+	last_modified timestamp with time zone,
+	size bigint,
+	media_type text,
+	canonical_url_id bigint,
+	charset text,
+	headers text,
+	sha256 bytea
+);
+
+CREATE TYPE archive.new_redirect AS (
+	visit integer,
+	number smallint,
+	request_number smallint,
+	url_id bigint,
+	to_url_id bigint,
+	source smallint,
+	is_permanent boolean,
+	by_security_policy boolean,
+	last_modified timestamp with time zone
+);
+
+CREATE TYPE archive.new_request AS (
+	visit integer,
+	number smallint,
+	url_id bigint,
+	sent_at timestamp with time zone,
+	total_ms real,
+	dns_ms real,
+	connect_ms real,
+	tls_ms real,
+	first_byte_ms real,
+	robots_approved boolean,
+	exit_code smallint,
+	status smallint,
+	etag text,
+	last_modified timestamp with time zone,
+	remote_address text
+);
+
+CREATE TYPE archive.new_visit AS (
+	organisation_id uuid,
+	uuid uuid,
+	agent_id bigint,
+	job_id uuid,
+	task_id bigint,
+	site_id uuid,
+	url_id bigint,
+	crawl_type smallint,
+	started_at timestamp with time zone,
+	took_ms integer,
+	exit_code smallint,
+	message text
+);
+
 CREATE TYPE lexicon.job_type_enum AS ENUM (
     'one_time',
     'scheduled',
@@ -146,6 +204,20 @@ CREATE TYPE queue.gate_change AS (
 	not_before timestamp with time zone
 );
 
+CREATE TYPE queue.new_direct AS (
+	id uuid,
+	organisation_id uuid,
+	member_id uuid,
+	kind text,
+	priority smallint,
+	options text,
+	metadata text,
+	trace_id uuid,
+	zero_data_retention boolean,
+	ttl interval,
+	failed_ttl interval
+);
+
 CREATE TYPE queue.new_event AS (
 	job_id uuid,
 	task_id bigint,
@@ -208,6 +280,102 @@ CREATE TYPE queue.want AS (
 	to_priority smallint,
 	limited boolean
 );
+
+CREATE TYPE store.new_sighting AS (
+	page_id uuid,
+	organisation_id uuid,
+	site_id uuid,
+	url_id bigint,
+	visit_id bigint,
+	job_id uuid,
+	seen_at timestamp with time zone,
+	times integer,
+	compared_with bigint,
+	alike boolean,
+	added_lines integer,
+	removed_lines integer,
+	added_words integer,
+	removed_words integer,
+	status smallint,
+	content_hash bytea,
+	extractor_version smallint,
+	content_type text,
+	title text,
+	language text,
+	page_type text,
+	text text,
+	markdown text,
+	metadata text,
+	links text,
+	warning text,
+	sha256 bytea
+);
+
+CREATE TYPE store.seen AS (
+	page_id uuid,
+	version_id bigint,
+	number integer,
+	change smallint
+);
+
+CREATE FUNCTION archive.record(p_visits archive.new_visit[], p_requests archive.new_request[], p_redirects archive.new_redirect[], p_files archive.new_file[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    ids bigint[] := ARRAY(
+        SELECT nextval('archive.visit_id_seq') FROM generate_series(1, cardinality(p_visits)));
+BEGIN
+    INSERT INTO archive.visit (
+        id, organisation_id, uuid, agent_id, job_id, task_id, site_id, url_id, crawl_type,
+        started_at, took_ms, exit_code, message)
+    OVERRIDING SYSTEM VALUE
+    SELECT ids[v.position], v.organisation_id, v.uuid, v.agent_id, v.job_id, v.task_id, v.site_id,
+           v.url_id, v.crawl_type, v.started_at, v.took_ms, v.exit_code, v.message
+    FROM unnest(p_visits) WITH ORDINALITY AS v (
+        organisation_id, uuid, agent_id, job_id, task_id, site_id, url_id, crawl_type, started_at,
+        took_ms, exit_code, message, position);
+
+    INSERT INTO archive.request (
+        visit_id, started_at, number, organisation_id, url_id, sent_at, total_ms, dns_ms,
+        connect_ms, tls_ms, first_byte_ms, robots_approved, exit_code, status, etag, last_modified,
+        remote_address)
+    SELECT ids[r.visit], (p_visits[r.visit]).started_at, r.number, (p_visits[r.visit]).organisation_id,
+           r.url_id, r.sent_at, r.total_ms, r.dns_ms, r.connect_ms, r.tls_ms, r.first_byte_ms,
+           r.robots_approved, r.exit_code, r.status, r.etag, r.last_modified, r.remote_address
+    FROM unnest(p_requests) AS r;
+
+    IF cardinality(p_redirects) > 0 THEN
+        INSERT INTO archive.redirect (
+            visit_id, started_at, number, organisation_id, request_number, url_id, to_url_id,
+            source, is_permanent, by_security_policy, last_modified)
+        SELECT ids[r.visit], (p_visits[r.visit]).started_at, r.number,
+               (p_visits[r.visit]).organisation_id, r.request_number, r.url_id, r.to_url_id,
+               r.source, r.is_permanent, r.by_security_policy, r.last_modified
+        FROM unnest(p_redirects) AS r;
+    END IF;
+
+    IF cardinality(p_files) > 0 THEN
+        INSERT INTO archive.mimetype (name)
+        SELECT DISTINCT f.media_type FROM unnest(p_files) AS f
+        WHERE NOT EXISTS (SELECT FROM archive.mimetype m WHERE m.name = f.media_type)
+        ORDER BY f.media_type
+        ON CONFLICT DO NOTHING;
+        INSERT INTO archive.file (
+            visit_id, started_at, organisation_id, request_number, url_id, last_modified, size,
+            mimetype_id, canonical_url_id, charset, headers, sha256)
+        SELECT ids[f.visit], (p_visits[f.visit]).started_at, (p_visits[f.visit]).organisation_id,
+               f.request_number, f.url_id, f.last_modified, f.size, m.id, f.canonical_url_id,
+               f.charset, f.headers::jsonb, f.sha256
+        FROM unnest(p_files) AS f
+        CROSS JOIN LATERAL (
+            SELECT m.id FROM archive.mimetype m WHERE m.name = f.media_type OFFSET 0) m;
+    END IF;
+    RETURN ids;
+END
+$$;
 
 CREATE FUNCTION auth.uid() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -323,6 +491,57 @@ ALTER TABLE ONLY archive.request FORCE ROW LEVEL SECURITY;
 CREATE FUNCTION bee.response_time(job uuid, visit bigint) RETURNS integer
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (SELECT (round((r.total_ms)::double precision))::integer AS round FROM (archive.visit v JOIN archive.request r ON (((r.started_at = v.started_at) AND (r.visit_id = v.id)))) WHERE ((v.job_id = response_time.job) AND (v.id = response_time.visit)) ORDER BY r.number DESC LIMIT 1);
+
+CREATE FUNCTION frontier.intern(p_organisations uuid[], p_hosts text[], p_secures boolean[], p_paths text[], p_hashes bytea[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    ids bigint[] := frontier.known_urls(p_organisations, p_hashes);
+BEGIN
+    IF array_position(ids, NULL) IS NULL THEN RETURN ids; END IF;
+    INSERT INTO frontier.host (organisation_id, name)
+    SELECT DISTINCT new.organisation_id, new.name
+    FROM unnest(p_organisations, p_hosts, ids) AS new (organisation_id, name, id)
+    WHERE new.id IS NULL AND NOT EXISTS (
+        SELECT FROM frontier.host h
+        WHERE h.organisation_id = new.organisation_id AND h.name = new.name)
+    ORDER BY new.organisation_id, new.name
+    ON CONFLICT DO NOTHING;
+    INSERT INTO frontier.url (organisation_id, host_id, secure, path, hash)
+    SELECT new.organisation_id, h.id, new.secure, new.path, new.hash
+    FROM unnest(p_organisations, p_hosts, p_secures, p_paths, p_hashes, ids)
+        AS new (organisation_id, name, secure, path, hash, id)
+    CROSS JOIN LATERAL (
+        SELECT h.id FROM frontier.host h
+        WHERE h.organisation_id = new.organisation_id AND h.name = new.name OFFSET 0) h
+    WHERE new.id IS NULL
+    ORDER BY new.organisation_id, new.hash
+    ON CONFLICT DO NOTHING;
+    RETURN frontier.known_urls(p_organisations, p_hashes);
+END
+$$;
+
+CREATE FUNCTION frontier.known_urls(p_organisations uuid[], p_hashes bytea[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT u.id
+        FROM unnest(p_organisations, p_hashes) WITH ORDINALITY
+            AS wanted (organisation_id, hash, position)
+        LEFT JOIN LATERAL (
+            SELECT u.id FROM frontier.url u
+            WHERE u.organisation_id = wanted.organisation_id AND u.hash = wanted.hash OFFSET 0
+        ) u ON true
+        ORDER BY wanted.position);
+END
+$$;
 
 CREATE FUNCTION knowledge.estimate_matching(p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS bigint
     LANGUAGE plpgsql
@@ -623,6 +842,60 @@ BEGIN
     SELECT array_agg(DISTINCT a.lane_id) INTO lanes FROM admitted a;
     PERFORM l.id FROM queue.lane l WHERE l.id = ANY (lanes) ORDER BY l.id FOR KEY SHARE;
     PERFORM queue.wake_lanes(lanes);
+END
+$$;
+
+CREATE FUNCTION queue.begin_direct(p_job queue.new_direct, p_task queue.new_task, p_gate queue.new_gate, p_latest timestamp with time zone, p_agent bigint, p_lease_time interval, p_again boolean, OUT gate_id bigint, OUT slots smallint, OUT begin_at timestamp with time zone, OUT blocked_by text, OUT task_id bigint, OUT lane_id bigint, OUT lease_id bigint) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+BEGIN
+    -- Should the server crash before this is on its disk, the caller's finish finds no lease, and
+    -- says so. What is finished is on the disk, and what was written before it too.
+    PERFORM set_config('synchronous_commit', 'off', true);
+    IF p_again THEN
+        SELECT l.gate_id, d.slots, greatest(clock_timestamp(), g.ready_at), d.task_id, d.lane_id, d.lease_id
+        INTO gate_id, slots, begin_at, task_id, lane_id, lease_id
+        FROM queue.lane l
+        JOIN queue.gate g ON g.id = l.gate_id
+        JOIN queue.task t ON t.job_id = l.job_id
+        JOIN queue.lease s ON s.agent_id = p_agent
+        JOIN queue.leased d ON d.lease_id = s.id AND d.task_id = t.id
+        WHERE l.job_id = p_job.id;
+        IF FOUND THEN RETURN; END IF;
+    END IF;
+    SELECT p.* INTO gate_id, slots, begin_at, blocked_by
+    FROM queue.take_place(p_job.organisation_id, p_gate, p_latest) p;
+    IF blocked_by IS NOT NULL THEN RETURN; END IF;
+
+    INSERT INTO queue.job (
+        id, organisation_id, member_id, kind, priority, options, metadata, trace_id,
+        zero_data_retention, ttl, failed_ttl, total, remaining, reserved, status, started_at,
+        last_event)
+    VALUES (
+        p_job.id, p_job.organisation_id, p_job.member_id, p_job.kind, p_job.priority,
+        p_job.options::jsonb, p_job.metadata::jsonb, p_job.trace_id, p_job.zero_data_retention,
+        p_job.ttl, p_job.failed_ttl, 1, 1, p_task.counted::integer, 'running', now(), 1);
+    INSERT INTO queue.event (job_id, number, organisation_id, type, data)
+    VALUES (p_job.id, 1, p_job.organisation_id, 'job.started', jsonb_build_object('kind', p_job.kind));
+    -- Not awake: there is nothing in it for others.
+    INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, awake)
+    VALUES (p_job.organisation_id, p_job.id, begin_direct.gate_id, p_task.priority, false)
+    RETURNING id INTO lane_id;
+    INSERT INTO queue.task (
+        organisation_id, job_id, lane_id, gate_id, kind, payload, priority, max_attempts, timeout,
+        deadline, counted, source, trace_id)
+    VALUES (
+        p_job.organisation_id, p_job.id, begin_direct.lane_id, begin_direct.gate_id, p_task.kind,
+        p_task.payload::jsonb, p_task.priority, p_task.max_attempts, p_task.timeout,
+        p_task.deadline, p_task.counted, p_task.source, p_task.trace_id)
+    RETURNING id INTO task_id;
+    INSERT INTO queue.lease (agent_id, expires_at)
+    VALUES (p_agent, clock_timestamp() + p_lease_time) RETURNING id INTO lease_id;
+    INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
+    VALUES (begin_direct.lease_id, begin_direct.task_id, begin_direct.lane_id, p_task.priority, 0, 0,
+        begin_direct.slots);
 END
 $$;
 
@@ -953,6 +1226,8 @@ DECLARE
     lanes bigint[];
     g record;
 BEGIN
+    -- If a crash loses this, the places are given back with the tasks.
+    PERFORM set_config('synchronous_commit', 'off', true);
     WITH held AS MATERIALIZED (
         SELECT d.at FROM unnest(p_leases, p_tasks) AS h(lease_id, task_id)
         CROSS JOIN LATERAL (
@@ -1740,38 +2015,6 @@ CREATE FUNCTION queue.wake_lanes(p_lanes bigint[]) RETURNS void
     UPDATE queue.lane SET awake = true WHERE id = ANY (p_lanes) AND NOT awake
 $$;
 
-CREATE FUNCTION queue.write_direct(p_organisation uuid, p_task queue.new_task, p_gate_id bigint, p_slots smallint, p_agent bigint, p_lease_time interval, OUT task_id bigint, OUT lane_id bigint, OUT lease_id bigint) RETURNS record
-    LANGUAGE plpgsql
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
-    AS $$
-BEGIN
-    -- Not awake: there is nothing in it for others.
-    INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, awake)
-    VALUES (p_organisation, p_task.job_id, p_gate_id, p_task.priority, false)
-    RETURNING id INTO lane_id;
-    INSERT INTO queue.task (
-        organisation_id, job_id, lane_id, gate_id, kind, payload, priority, max_attempts, timeout,
-        deadline, counted, source, trace_id)
-    VALUES (
-        p_organisation, p_task.job_id, write_direct.lane_id, p_gate_id, p_task.kind,
-        p_task.payload::jsonb, p_task.priority, p_task.max_attempts, p_task.timeout,
-        p_task.deadline, p_task.counted, p_task.source, p_task.trace_id)
-    RETURNING id INTO task_id;
-    INSERT INTO queue.lease (agent_id, expires_at)
-    VALUES (p_agent, clock_timestamp() + p_lease_time) RETURNING id INTO lease_id;
-    INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
-    VALUES (write_direct.lease_id, write_direct.task_id, write_direct.lane_id, p_task.priority, 0, 0,
-        p_slots);
-    UPDATE queue.job j
-    SET total = 1, remaining = 1, reserved = p_task.counted::integer, status = 'running',
-        started_at = now(), last_event = 1
-    WHERE j.id = p_task.job_id;
-    PERFORM queue.tell(p_task.job_id, 'job.started', jsonb_build_object('kind', j.kind))
-    FROM queue.job j WHERE j.id = p_task.job_id;
-END
-$$;
-
 CREATE FUNCTION queue.write_done(p_leases bigint[], p_tasks bigint[], p_results text[]) RETURNS queue.tally[]
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
@@ -1889,6 +2132,104 @@ CREATE FUNCTION store.move_pages(come bigint[], gone bigint[]) RETURNS void
     -- In one order, so that two who move pages do not wait for each other.
     ORDER BY c.id
     ON CONFLICT (group_id) DO UPDATE SET pages = g.pages + excluded.pages
+$$;
+
+CREATE FUNCTION store.record(p_sightings store.new_sighting[]) RETURNS SETOF store.seen
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    s store.new_sighting;
+    page store.page;
+    seen store.seen;
+    returned boolean;
+BEGIN
+    FOREACH s IN ARRAY p_sightings LOOP
+        SELECT p.* INTO page FROM store.page p
+        WHERE p.site_id = s.site_id AND p.url_id = s.url_id FOR NO KEY UPDATE;
+        seen.page_id := coalesce(page.id, s.page_id);
+        seen.version_id := page.version_id;
+        seen.number := coalesce(page.version_number, 0);
+        seen.change := CASE
+            WHEN s.content_hash IS NULL THEN 1
+            WHEN page.version_id IS NULL THEN 0
+            WHEN s.content_hash = page.content_hash THEN 1
+            WHEN s.alike AND s.compared_with = page.version_id THEN 1
+            ELSE 2 END;
+        IF seen.change <> 1 THEN
+            seen.version_id := nextval('store.version_id_seq');
+            seen.number := seen.number + 1;
+        END IF;
+
+        -- One write of the page, whatever became of it.
+        IF page.id IS NULL THEN
+            INSERT INTO store.page (
+                id, organisation_id, site_id, url_id, first_seen_at, last_seen_at, version_id,
+                version_number, content_hash, extractor_version, changed_at)
+            VALUES (
+                seen.page_id, s.organisation_id, s.site_id, s.url_id, s.seen_at, s.seen_at,
+                seen.version_id, seen.number, s.content_hash,
+                CASE WHEN seen.change = 0 THEN s.extractor_version END,
+                CASE WHEN seen.change = 0 THEN s.seen_at END)
+            ON CONFLICT (site_id, url_id) DO NOTHING;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION 'another visit made the page meanwhile'
+                USING ERRCODE = 'serialization_failure';
+            END IF;
+        ELSE
+            UPDATE store.page p
+            SET last_seen_at = greatest(p.last_seen_at, s.seen_at),
+                returned_at = CASE WHEN p.gone_at IS NULL THEN p.returned_at ELSE s.seen_at END,
+                gone_at = NULL, version_id = seen.version_id, version_number = seen.number,
+                content_hash =
+                    CASE WHEN seen.change = 1 THEN p.content_hash ELSE s.content_hash END,
+                extractor_version =
+                    CASE WHEN seen.change = 1 THEN p.extractor_version ELSE s.extractor_version END,
+                changed_at = CASE WHEN seen.change = 1 THEN p.changed_at ELSE s.seen_at END
+            WHERE p.id = page.id;
+        END IF;
+
+        IF seen.change <> 1 THEN
+            INSERT INTO store.version (
+                id, organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
+                extractor_version, status, content_type, title, language, page_type, text, markdown,
+                metadata, links, warning, sha256)
+            OVERRIDING SYSTEM VALUE
+            VALUES (
+                seen.version_id, s.organisation_id, seen.page_id, seen.number, s.visit_id, s.job_id,
+                s.seen_at, s.content_hash, s.extractor_version, s.status, s.content_type, s.title,
+                s.language, s.page_type, s.text, s.markdown, s.metadata::jsonb, s.links::jsonb,
+                s.warning, s.sha256);
+        END IF;
+
+        -- Told are new and changed pages, those that came back, and changes that do not count.
+        returned := page.gone_at IS NOT NULL;
+        IF seen.change <> 1 OR returned OR s.content_hash <> page.content_hash THEN
+            INSERT INTO store.change (
+                organisation_id, site_id, page_id, url_id, status, source, detected_at, version_id,
+                previous_version_id, job_id, added_lines, removed_lines, added_words, removed_words)
+            SELECT
+                s.organisation_id, s.site_id, seen.page_id, s.url_id,
+                -- Who was told that a page is gone is told that it is there again.
+                CASE WHEN returned OR seen.change = 0 THEN 'new'
+                    WHEN seen.change = 1 THEN 'same' ELSE 'changed' END,
+                'visit', s.seen_at, seen.version_id, page.version_id, s.job_id,
+                CASE WHEN c.compared THEN s.added_lines END,
+                CASE WHEN c.compared THEN s.removed_lines END,
+                CASE WHEN c.compared THEN s.added_words END,
+                CASE WHEN c.compared THEN s.removed_words END
+            FROM (SELECT s.compared_with = page.version_id) AS c (compared);
+        END IF;
+        IF seen.version_id IS NOT NULL THEN
+            INSERT INTO store.sighting (organisation_id, site_id, page_id, version_id, seen_at)
+            SELECT s.organisation_id, s.site_id, seen.page_id, seen.version_id, s.seen_at
+            FROM generate_series(1, s.times);
+        END IF;
+        RETURN NEXT seen;
+    END LOOP;
+END
 $$;
 
 CREATE FUNCTION tenancy.current_organisation() RETURNS uuid
@@ -5491,6 +5832,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_day TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_worker;
 
+GRANT USAGE ON SEQUENCE archive.visit_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE archive.visit_id_seq TO trapline_tenant;
+
 GRANT SELECT ON TABLE bee.domains TO trapline_worker;
 GRANT SELECT ON TABLE bee.domains TO trapline_tenant;
 
@@ -5778,6 +6122,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.snapshot TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE store.version_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE store.version_id_seq TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_worker;
