@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trapline.db.connection import Connection
 from trapline.knowledge.embedding.embedder import Model
-from trapline.knowledge.filters import Scope, listed
+from trapline.knowledge.filters import Scope, fitting, listed
 from trapline.knowledge.keyword.searching import Found, KeywordIndex, KeywordQuery
 from trapline.knowledge.sql import searching as queries
 from trapline.knowledge.sql.searching import SearchedModelsRow
@@ -17,6 +20,8 @@ Ranked = list[tuple[int, float]]
 
 # Beyond this many candidates it is cheaper to list what fits the filter.
 _MOST_CANDIDATES: Final = 20_000
+# The index gives no more at a time.
+_MOST_NEAREST: Final = 1_000
 # How much a filter may fit the best matches worse than it fits the rest.
 _SPARE: Final = 2.0
 
@@ -40,29 +45,25 @@ async def by_words(
     """Rank by BM25. `query.most` passages of the scope are returned, if there are so many."""
     if scope.among is not None:
         return await index.search(conn, scope.organisation_id, query.over(scope.among))
+    query = replace(query, among=scope.only, barred=scope.barred)
     most = query.most
     asked = most if scope.wanted.empty else math.ceil(most / scope.share * _SPARE)
     while asked <= _MOST_CANDIDATES:
         found = await index.search(conn, scope.organisation_id, query.for_most(asked))
-        fitting = await _fitting(conn, scope, [hit.chunk_id for hit in found.hits])
-        hits = [hit for hit in found.hits if hit.chunk_id in fitting]
+        fits = await fitting(conn, scope, [hit.chunk_id for hit in found.hits])
+        hits = [hit for hit in found.hits if hit.chunk_id in fits]
         if len(hits) >= most or len(found.hits) < asked:
             return Found(hits[:most], found.terms, found.corrected)
         asked *= 8
     return await by_words(conn, index, await listed(conn, scope), query)
 
 
-async def _fitting(conn: Connection, scope: Scope, chunk_ids: Sequence[int]) -> set[int]:
-    if not chunk_ids:
-        return set()
-    rows = await queries.matching(conn, **scope.arguments, chunk_ids=chunk_ids)
-    return {row.chunk_id for row in rows}
-
-
 async def by_meaning(
     conn: Connection, searched: SearchedModel, numbers: Sequence[float], scope: Scope, most: int
 ) -> Ranked:
     """Rank by cosine: exactly over few passages, by the model's index over many."""
+    if scope.among is None and (scope.only is not None or scope.barred is not None):
+        return await _of_allowed(conn, searched, numbers, scope, most)
     if scope.among is None and not searched.indexed:
         return await _of_all(conn, searched, numbers, scope, most)
     if scope.among is not None:
@@ -88,6 +89,26 @@ async def by_meaning(
     return _in_order((row.chunk_id, row.score) for row in found)
 
 
+async def _of_allowed(
+    conn: Connection, searched: SearchedModel, numbers: Sequence[float], scope: Scope, most: int
+) -> Ranked:
+    """Rank the nearest of all, and leave out what a query's words rule out."""
+    every = replace(scope, only=None, barred=None)
+    found = await by_meaning(conn, searched, numbers, every, min(most * 4, _MOST_NEAREST))
+    return [hit for hit in found if _allowed(scope, hit[0])][:most]
+
+
+def _allowed(scope: Scope, chunk_id: int) -> bool:
+    return (scope.only is None or _has(scope.only, chunk_id)) and (
+        scope.barred is None or not _has(scope.barred, chunk_id)
+    )
+
+
+def _has(ids: NDArray[np.int64], chunk_id: int) -> bool:
+    place = int(np.searchsorted(ids, chunk_id))
+    return place < len(ids) and int(ids[place]) == chunk_id
+
+
 def _in_order(hits: Iterable[tuple[int, float]]) -> Ranked:
     """The index gives them almost in order; what is equally near keeps one order."""
     return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
@@ -99,8 +120,8 @@ async def _of_all(
     asked = most if scope.wanted.empty else math.ceil(most / scope.share * _SPARE)
     while asked <= _MOST_CANDIDATES:
         rows = await queries.nearest_of_all(conn, numbers=numbers, model_id=searched.id, most=asked)
-        fitting = await _fitting(conn, scope, [row.chunk_id for row in rows])
-        hits = _in_order((row.chunk_id, row.score) for row in rows if row.chunk_id in fitting)
+        fits = await fitting(conn, scope, [row.chunk_id for row in rows])
+        hits = _in_order((row.chunk_id, row.score) for row in rows if row.chunk_id in fits)
         if len(hits) >= most or len(rows) < asked:
             return hits[:most]
         asked *= 8

@@ -158,6 +158,18 @@ async def segments(
     ]
 
 
+_COUNT_SEGMENTS: Final = """
+-- name: CountSegments
+SELECT count(*) FROM knowledge.segment WHERE id = ANY($1::bigint[])
+"""
+
+
+async def count_segments(conn: Connection, *, segment_ids: Sequence[int]) -> int:
+    """How many of these segments are still there."""
+    value: int = await conn.fetchval(_COUNT_SEGMENTS, segment_ids)
+    return value
+
+
 _CHUNK_IDS: Final = """
 -- name: ChunkIds
 SELECT id AS segment_id, chunk_ids FROM knowledge.segment WHERE id = ANY($1::bigint[])

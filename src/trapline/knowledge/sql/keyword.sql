@@ -32,6 +32,10 @@ FROM knowledge.segment
 WHERE organisation_id = sqlc.arg(organisation_id) AND analysis_version = sqlc.arg(analysis_version)
 ORDER BY id;
 
+-- name: CountSegments :one
+-- How many of these segments are still there.
+SELECT count(*) FROM knowledge.segment WHERE id = ANY(sqlc.arg(segment_ids)::bigint[]);
+
 -- name: ChunkIds :many
 -- Which chunks the ordinals of segments mean.
 SELECT id AS segment_id, chunk_ids FROM knowledge.segment WHERE id = ANY(sqlc.arg(segment_ids)::bigint[]);

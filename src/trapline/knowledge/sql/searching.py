@@ -73,6 +73,14 @@ class ShowChunksRow(Struct, frozen=True, gc=False):
     application_id: ApplicationId | None
 
 
+class PassageTextsRow(Struct, frozen=True, gc=False):
+    chunk_id: int
+    headings: list[str]
+    words: str
+    title: str | None
+    language: str
+
+
 class FindEntriesRow(Struct, frozen=True, gc=False):
     entry_id: int
     title: str | None
@@ -484,6 +492,20 @@ WHERE c.id = ANY($1::bigint[])
 async def show_chunks(conn: Connection, *, chunk_ids: Sequence[int]) -> list[ShowChunksRow]:
     """Passages with what people are shown of them."""
     return [ShowChunksRow(*row) for row in await conn.fetch(_SHOW_CHUNKS, chunk_ids)]
+
+
+_PASSAGE_TEXTS: Final = """
+-- name: PassageTexts
+SELECT c.id AS chunk_id, c.headings, c.words, e.title, e.language
+FROM knowledge.chunk AS c
+INNER JOIN knowledge.entry AS e ON c.entry_id = e.id
+WHERE c.id = ANY($1::bigint[])
+"""
+
+
+async def passage_texts(conn: Connection, *, chunk_ids: Sequence[int]) -> list[PassageTextsRow]:
+    """All that is written in and above passages."""
+    return [PassageTextsRow(*row) for row in await conn.fetch(_PASSAGE_TEXTS, chunk_ids)]
 
 
 _FIND_ENTRIES: Final = """

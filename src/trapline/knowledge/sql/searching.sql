@@ -155,6 +155,13 @@ INNER JOIN knowledge.entry AS e ON c.entry_id = e.id
 INNER JOIN knowledge.source AS s ON c.source_id = s.id
 WHERE c.id = ANY(sqlc.arg(chunk_ids)::bigint[]);
 
+-- name: PassageTexts :many
+-- All that is written in and above passages.
+SELECT c.id AS chunk_id, c.headings, c.words, e.title, e.language
+FROM knowledge.chunk AS c
+INNER JOIN knowledge.entry AS e ON c.entry_id = e.id
+WHERE c.id = ANY(sqlc.arg(chunk_ids)::bigint[]);
+
 -- name: FindEntries :many
 -- The searched texts that a page, a URI or an id means.
 SELECT e.id AS entry_id, e.title, e.uri
