@@ -70,7 +70,9 @@ def build(
     app.state.blobs = Blobs.of(settings)
     app.state.intake = Intake(database, settings, app.state.blobs)
     app.state.searcher = (
-        Searcher(Embedders(settings), recorder) if engine is None else engine.searching.searcher
+        Searcher.of(settings, Embedders(settings), recorder)
+        if engine is None
+        else engine.searching.searcher
     )
     app.state.limits = RateLimits(settings.rate_limit)
     for part in (

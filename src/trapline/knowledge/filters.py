@@ -49,7 +49,7 @@ class Filter:
             "sites": self.sites or None,
             "applications": self.applications or None,
             "kinds": self.kinds or None,
-            "languages": [tag.lower().partition("-")[0] for tag in self.languages] or None,
+            "languages": [primary(tag) for tag in self.languages] or None,
             "types": self.types or None,
             "hosts": [host.lower() for host in self.hosts] or None,
             "not_hosts": [host.lower() for host in self.not_hosts] or None,
@@ -57,6 +57,11 @@ class Filter:
             "since": self.since,
             "until": self.until,
         }
+
+
+def primary(tag: str) -> str:
+    """`de` of `de-AT`."""
+    return tag.lower().partition("-")[0]
 
 
 EVERYTHING: Final = Filter()

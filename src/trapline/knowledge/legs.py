@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from trapline.db.connection import Connection
 from trapline.knowledge.embedding.embedder import Model
-from trapline.knowledge.filters import Scope, fitting, listed
+from trapline.knowledge.filters import SMALL, Scope, fitting, listed, primary
 from trapline.knowledge.keyword.searching import Found, KeywordIndex, KeywordQuery
+from trapline.knowledge.mirroring import collection_of
+from trapline.knowledge.qdrant import Condition, Qdrant, match
+from trapline.knowledge.sql import mirroring as mirror_queries
 from trapline.knowledge.sql import searching as queries
 from trapline.knowledge.sql.searching import SearchedModelsRow
 
@@ -27,16 +30,30 @@ _SPARE: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """A whole copy of a model's vectors."""
+
+    qdrant: Qdrant
+    collection: str
+
+
+@dataclass(frozen=True, slots=True)
 class SearchedModel:
     """A model whose vectors are searched; `indexed` when an HNSW index is over them."""
 
     id: int
     model: Model
     indexed: bool
+    copy: Copy | None = None
 
     @classmethod
-    def of(cls, row: SearchedModelsRow) -> "SearchedModel":
-        return cls(row.model_id, Model(row.name, row.dimension, row.digest), row.indexed)
+    def of(cls, row: SearchedModelsRow, qdrant: Qdrant | None) -> "SearchedModel":
+        """`qdrant` is searched where it has a whole copy."""
+        model = Model(row.name, row.dimension, row.digest)
+        copied = None
+        if qdrant is not None and row.mirror_id is not None and row.mirror_url == qdrant.url:
+            copied = Copy(qdrant, collection_of(row.mirror_id, model))
+        return cls(row.model_id, model, row.indexed, copied)
 
 
 async def by_words(
@@ -64,6 +81,8 @@ async def by_meaning(
     """Rank by cosine: exactly over few passages, by the model's index over many."""
     if scope.among is None and (scope.only is not None or scope.barred is not None):
         return await _of_allowed(conn, searched, numbers, scope, most)
+    if scope.among is None and searched.copy is not None:
+        return await _by_copy(conn, searched, numbers, scope, most)
     if scope.among is None and not searched.indexed:
         return await _of_all(conn, searched, numbers, scope, most)
     if scope.among is not None:
@@ -87,6 +106,48 @@ async def by_meaning(
     if len(found) < most and not scope.wanted.empty:
         return await by_meaning(conn, searched, numbers, await listed(conn, scope), most)
     return _in_order((row.chunk_id, row.score) for row in found)
+
+
+async def _by_copy(
+    conn: Connection,
+    searched: SearchedModel,
+    numbers: Sequence[float],
+    scope: Scope,
+    most: int,
+) -> Ranked:
+    """Rank by the copy, whose answer counts as far as PostgreSQL agrees, and by what it lacks yet."""
+    late = await mirror_queries.changed_chunks(conn, model_id=searched.id, most=SMALL + 1)
+    copy = searched.copy
+    if copy is None or len(late) > SMALL:
+        return await by_meaning(conn, replace(searched, copy=None), numbers, scope, most)
+    new = await queries.nearest_among(
+        conn, numbers=numbers, chunk_ids=late, model_id=searched.id, most=len(late)
+    )
+    must = _conditions(scope)
+    asked = math.ceil(most / scope.share * _SPARE)
+    while asked <= _MOST_CANDIDATES:
+        found = await copy.qdrant.nearest(copy.collection, numbers, must, asked)
+        every = dict(found) | {row.chunk_id: row.score for row in new}
+        fits = await fitting(conn, scope, list(every))
+        hits = _in_order((chunk, score) for chunk, score in every.items() if chunk in fits)
+        if len(hits) >= most or len(found) < asked:
+            return hits[:most]
+        asked *= 8
+    return await by_meaning(conn, searched, numbers, await listed(conn, scope), most)
+
+
+def _conditions(scope: Scope) -> list[Condition]:
+    """What a point must have; the rest of the filter is checked where the texts are."""
+    wanted = scope.wanted
+    found = [match("organisation", [str(scope.organisation_id)])]
+    for key, values in (
+        ("source", [str(one) for one in wanted.sources]),
+        ("language", [primary(tag) for tag in wanted.languages]),
+        ("type", wanted.types),
+    ):
+        if values:
+            found.append(match(key, values))
+    return found
 
 
 async def _of_allowed(

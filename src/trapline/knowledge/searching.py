@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
 import numpy as np
 
 from trapline.db.connection import Connection
-from trapline.errors import InvalidInput, NotFound
+from trapline.errors import InvalidInput, NotFound, Unavailable
 from trapline.knowledge import checking, fusion, legs, showing
 from trapline.knowledge.asking import Asked, read
 from trapline.knowledge.embedding.embedder import Embedder, Model, Vectors, unit
@@ -17,10 +17,12 @@ from trapline.knowledge.fusion import Leg, Method
 from trapline.knowledge.keyword.analysis import language_of
 from trapline.knowledge.keyword.searching import Found, KeywordIndex, KeywordQuery
 from trapline.knowledge.legs import Ranked, SearchedModel
+from trapline.knowledge.qdrant import Qdrant
 from trapline.knowledge.showing import Granularity, Manner, Result
 from trapline.knowledge.sql import searching as queries
 from trapline.measure import Operation, Recorder
 from trapline.model import OrganisationId, PageId
+from trapline.settings import Settings
 
 Mode = Literal["hybrid", "keyword", "vector"]
 
@@ -95,6 +97,25 @@ class Searcher:
     embedders: Embedders
     recorder: Recorder | None = None
     index: KeywordIndex = field(default_factory=KeywordIndex)
+    qdrant: Qdrant | None = None
+    """Where vectors are searched, if it has them all."""
+    fallback: bool = True
+    """Whether PostgreSQL is searched while that does not answer."""
+
+    @classmethod
+    def of(
+        cls, settings: Settings, embedders: Embedders, recorder: Recorder | None = None
+    ) -> "Searcher":
+        return cls(
+            embedders,
+            recorder,
+            qdrant=Qdrant.of(settings),
+            fallback=settings.qdrant_fallback,
+        )
+
+    async def aclose(self) -> None:
+        if self.qdrant is not None:
+            await self.qdrant.aclose()
 
     async def search(
         self, conn: Connection, organisation_id: OrganisationId, query: Query
@@ -220,7 +241,7 @@ class _Run:
 
     async def models(self) -> list[SearchedModel]:
         rows = await queries.searched_models(self.conn, organisation_id=self.organisation_id)
-        return [SearchedModel.of(row) for row in rows]
+        return [SearchedModel.of(row, self.searcher.qdrant) for row in rows]
 
     async def near(self, scope: Scope, searched: SearchedModel, vectors: Vectors) -> None:
         if not vectors.any():
@@ -228,13 +249,26 @@ class _Run:
             return
         begun = time.perf_counter()
         most = self.query.deep * (_SPARE if self.asked.phrases else 1)
-        ranked = await legs.by_meaning(self.conn, searched, vectors[0].tolist(), scope, most)
-        ranked = await self._as_asked(ranked)
+        ranked = await self._as_asked(await self._nearest(scope, searched, vectors, most))
         self._took("vector", "search", begun)
         several = any(leg.name.startswith("vector") for leg in self.legs)
         name = f"vector:{searched.model.name}" if several else "vector"
         weight = self.query.vector_weight if self.query.mode == "hybrid" else 1.0
         self.legs.append(Leg(name, weight, ranked))
+
+    async def _nearest(
+        self, scope: Scope, searched: SearchedModel, vectors: Vectors, most: int
+    ) -> Ranked:
+        numbers = vectors[0].tolist()
+        try:
+            return await legs.by_meaning(self.conn, searched, numbers, scope, most)
+        except Unavailable as error:
+            if searched.copy is None or not self.searcher.fallback:
+                raise
+            self.warnings.append(f"Vectors were searched in PostgreSQL. {error}")
+        # It need not be waited for twice.
+        searched = replace(searched, copy=None)
+        return await legs.by_meaning(self.conn, searched, numbers, scope, most)
 
     async def results(self, without: frozenset[int] = frozenset()) -> Results:
         query = self.query

@@ -17,6 +17,8 @@ class SearchedModelsRow(Struct, frozen=True, gc=False):
     dimension: int
     digest: str
     indexed: bool
+    mirror_id: UUID | None
+    mirror_url: str | None
 
 
 class MatchingRow(Struct, frozen=True, gc=False):
@@ -105,8 +107,11 @@ class CrowdedModelsRow(Struct, frozen=True, gc=False):
 
 _SEARCHED_MODELS: Final = """
 -- name: SearchedModels
-SELECT m.id AS model_id, m.name, m.dimension, m.digest, (i.indexrelid IS NOT NULL)::boolean AS "indexed!"
+SELECT
+    m.id AS model_id, m.name, m.dimension, m.digest, (i.indexrelid IS NOT NULL)::boolean AS "indexed!",
+    copy.id AS mirror_id, copy.url AS mirror_url
 FROM knowledge.model AS m
+LEFT JOIN knowledge.mirror AS copy ON copy.whole_at IS NOT NULL
 LEFT JOIN pg_catalog.pg_index AS i
     ON i.indexrelid = to_regclass('knowledge.vector_hnsw_' || m.id) AND i.indisvalid
 WHERE
@@ -123,7 +128,7 @@ ORDER BY m.id
 async def searched_models(
     conn: Connection, *, organisation_id: OrganisationId
 ) -> list[SearchedModelsRow]:
-    """The models of what is searched, each with the HNSW index over its vectors, if it has one."""
+    """The models of what is searched: whether an HNSW index is over their vectors, and where a whole copy is."""
     return [SearchedModelsRow(*row) for row in await conn.fetch(_SEARCHED_MODELS, organisation_id)]
 
 

@@ -1,7 +1,10 @@
 -- name: SearchedModels :many
--- The models of what is searched, each with the HNSW index over its vectors, if it has one.
-SELECT m.id AS model_id, m.name, m.dimension, m.digest, (i.indexrelid IS NOT NULL)::boolean AS "indexed!"
+-- The models of what is searched: whether an HNSW index is over their vectors, and where a whole copy is.
+SELECT
+    m.id AS model_id, m.name, m.dimension, m.digest, (i.indexrelid IS NOT NULL)::boolean AS "indexed!",
+    copy.id AS mirror_id, copy.url AS mirror_url
 FROM knowledge.model AS m
+LEFT JOIN knowledge.mirror AS copy ON copy.whole_at IS NOT NULL
 LEFT JOIN pg_catalog.pg_index AS i
     ON i.indexrelid = to_regclass('knowledge.vector_hnsw_' || m.id) AND i.indisvalid
 WHERE
