@@ -21,8 +21,9 @@ LONGEST: Final = timedelta(hours=1)
 
 _LINKS: Final = 16
 _CANDIDATES: Final = 64
-# Bytes of a vector in the graph while it is built, beside its numbers.
-_NODE_BYTES: Final = 500
+# Bytes of a vector in the graph while it is built, beside its numbers: a million with 256 numbers
+# outgrew a gigabyte.
+_NODE_BYTES: Final = 1_100
 
 
 async def tend_indexes(database: Database, *, many: int = MANY) -> int:
