@@ -14,6 +14,8 @@ from trapline.model import ApplicationId, OrganisationId, SiteId, SourceId
 
 # Up to so many passages are looked at one by one: it takes a few milliseconds and misses none.
 SMALL: Final = 10_000
+# Texts that are listed at most: their numbers are compared fast, and they take some milliseconds to list.
+MOST_TEXTS: Final = 20_000
 # What the planner thinks is a guess: only a filter that seems clearly wider is not tried out.
 _SEEMS_WIDE: Final = SMALL * 3 // 2
 
@@ -79,7 +81,8 @@ def _is_of(name: str, content_type: str) -> bool:
 class Scope:
     """What one search is about: `among`, sorted, are all its passages, where they are few.
 
-    `share` is about which part of all texts fits the filter. `only`, sorted, are all passages that
+    `share` is about which part of all texts fits the filter; `entries`, sorted, are those, where they
+    are not many. `only`, sorted, are all passages that
     may be found beside the filter, where they are not few; `barred`, sorted, are not found.
     """
 
@@ -87,6 +90,7 @@ class Scope:
     wanted: Filter
     among: NDArray[np.int64] | None = None
     share: float = 1.0
+    entries: NDArray[np.int64] | None = None
     only: NDArray[np.int64] | None = None
     barred: NDArray[np.int64] | None = None
 
@@ -114,6 +118,10 @@ async def scope_of(conn: Connection, organisation_id: OrganisationId, wanted: Fi
         among = await queries.matching_chunks(conn, **arguments, most=SMALL + 1)
         if len(among) <= SMALL:
             return Scope(organisation_id, wanted, _sorted(among))
+    if texts <= MOST_TEXTS:
+        entries = await queries.matching_entries(conn, **arguments, most=MOST_TEXTS + 1)
+        if len(entries) <= MOST_TEXTS:
+            return Scope(organisation_id, wanted, share=share, entries=_sorted(entries))
     return Scope(organisation_id, wanted, share=share)
 
 
@@ -157,5 +165,5 @@ async def fitting(conn: Connection, scope: Scope, chunk_ids: Sequence[int]) -> s
     return {row.chunk_id for row in rows}
 
 
-def _sorted(ids: list[int]) -> NDArray[np.int64]:
+def _sorted(ids: Sequence[int]) -> NDArray[np.int64]:
     return np.sort(np.array(ids, np.int64))

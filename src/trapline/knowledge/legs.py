@@ -26,7 +26,7 @@ _MOST_CANDIDATES: Final = 20_000
 # The index gives no more at a time.
 _MOST_NEAREST: Final = 1_000
 # How much a filter may fit the best matches worse than it fits the rest.
-_SPARE: Final = 2.0
+_SPARE: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,9 @@ async def by_words(
     """Rank by BM25. `query.most` passages of the scope are returned, if there are so many."""
     if scope.among is not None:
         return await index.search(conn, scope.organisation_id, query.over(scope.among))
-    query = replace(query, among=scope.only, barred=scope.barred)
+    query = replace(query, among=scope.only, barred=scope.barred, entries=scope.entries)
+    if scope.entries is not None:
+        return await index.search(conn, scope.organisation_id, query)
     most = query.most
     asked = most if scope.wanted.empty else math.ceil(most / scope.share * _SPARE)
     while asked <= _MOST_CANDIDATES:
@@ -79,21 +81,35 @@ async def by_meaning(
     conn: Connection, searched: SearchedModel, numbers: Sequence[float], scope: Scope, most: int
 ) -> Ranked:
     """Rank by cosine: exactly over few passages, by the model's index over many."""
-    if scope.among is None and (scope.only is not None or scope.barred is not None):
-        return await _of_allowed(conn, searched, numbers, scope, most)
-    if scope.among is None and searched.copy is not None:
-        return await _by_copy(conn, searched, numbers, scope, most)
-    if scope.among is None and not searched.indexed:
-        return await _of_all(conn, searched, numbers, scope, most)
     if scope.among is not None:
-        rows = await queries.nearest_among(
-            conn,
-            numbers=numbers,
-            chunk_ids=scope.among.tolist(),
-            model_id=searched.id,
-            most=most,
-        )
-        return _in_order((row.chunk_id, row.score) for row in rows)
+        return await _of_listed(conn, searched, numbers, scope.among.tolist(), most)
+    if scope.only is not None or scope.barred is not None:
+        return await _of_allowed(conn, searched, numbers, scope, most)
+    if searched.copy is not None:
+        return await _by_copy(conn, searched, numbers, scope, most)
+    if not searched.indexed:
+        return await _of_all(conn, searched, numbers, scope, most)
+    if scope.entries is not None:
+        return await _of_entries(conn, searched, numbers, scope, most)
+    return await _by_index(conn, searched, numbers, scope, most)
+
+
+async def _of_listed(
+    conn: Connection,
+    searched: SearchedModel,
+    numbers: Sequence[float],
+    chunk_ids: Sequence[int],
+    most: int,
+) -> Ranked:
+    rows = await queries.nearest_among(
+        conn, numbers=numbers, chunk_ids=chunk_ids, model_id=searched.id, most=most
+    )
+    return _in_order((row.chunk_id, row.score) for row in rows)
+
+
+async def _by_index(
+    conn: Connection, searched: SearchedModel, numbers: Sequence[float], scope: Scope, most: int
+) -> Ranked:
     found = await queries.nearest(
         conn,
         model_id=searched.id,
@@ -106,6 +122,23 @@ async def by_meaning(
     if len(found) < most and not scope.wanted.empty:
         return await by_meaning(conn, searched, numbers, await listed(conn, scope), most)
     return _in_order((row.chunk_id, row.score) for row in found)
+
+
+async def _of_entries(
+    conn: Connection, searched: SearchedModel, numbers: Sequence[float], scope: Scope, most: int
+) -> Ranked:
+    rows = await queries.nearest_in_entries(
+        conn,
+        model_id=searched.id,
+        dimension=searched.model.dimension,
+        numbers=numbers,
+        most=most,
+        scanned=_MOST_CANDIDATES,
+        entry_ids=[] if scope.entries is None else scope.entries.tolist(),
+    )
+    if len(rows) < most:
+        return await by_meaning(conn, searched, numbers, await listed(conn, scope), most)
+    return _in_order((row.chunk_id, row.score) for row in rows)
 
 
 async def _by_copy(

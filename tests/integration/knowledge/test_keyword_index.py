@@ -13,6 +13,7 @@ from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.knowledge.keyword import writing
 from trapline.knowledge.keyword.searching import Hit, KeywordIndex, KeywordQuery
+from trapline.knowledge.keyword.writing import Words
 from trapline.knowledge.sql import keyword as queries
 from trapline.model import OrganisationId
 
@@ -213,7 +214,8 @@ async def _index(
         hashlib.sha256(b"a").digest(),
     )
     ids = [row["id"] for row in rows]
-    await writing.add(conn, organisation_id, language, dict(zip(ids, texts, strict=True)))
+    words = {chunk: Words(entry, text) for chunk, text in zip(ids, texts, strict=True)}
+    await writing.add(conn, organisation_id, language, words)
     return ids
 
 

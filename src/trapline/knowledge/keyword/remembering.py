@@ -13,13 +13,15 @@ from trapline.db.connection import Connection
 from trapline.knowledge.keyword.postings import PART, Postings, joined, unpacked
 from trapline.knowledge.keyword.ranking import Head
 from trapline.knowledge.sql import keyword as queries
-from trapline.knowledge.sql.keyword import HeadsRow
+from trapline.knowledge.sql.keyword import ChunkIdsRow, HeadsRow
 
 _MOST_TEXTS: Final = 4_000_000
 # Six bytes each: what people ask for again and again are few, and mostly common, terms.
 _MOST_POSTINGS: Final = 10_000_000
 # What a term takes for itself, in postings.
 _ENTRY: Final = 200
+
+_WIDEST_TABLE: Final = 20_000_000
 
 _Term = tuple[int, str]
 
@@ -30,12 +32,14 @@ class Texts:
 
     chunk_ids: NDArray[np.int64]
     order: NDArray[np.int64] | None
+    entry_ids: NDArray[np.int64]
 
     @classmethod
-    def of(cls, packed: bytes) -> "Texts":
-        ids = np.frombuffer(packed, np.int64)
+    def of(cls, row: ChunkIdsRow) -> "Texts":
+        ids = np.frombuffer(row.chunk_ids, np.int64)
+        entry_ids = np.frombuffer(row.entry_ids, np.int64)
         ordered = len(ids) < 2 or bool(np.all(ids[1:] > ids[:-1]))  # noqa: PLR2004 (two of them)
-        return cls(ids, None if ordered else np.argsort(ids))
+        return cls(ids, None if ordered else np.argsort(ids), entry_ids)
 
     def ordinals_of(self, among: NDArray[np.int64]) -> NDArray[np.uint32]:
         """Which ordinals mean any of these chunks, which are sorted."""
@@ -46,6 +50,19 @@ class Texts:
         if self.order is not None:
             places = self.order[places]
         return np.sort(places[self.chunk_ids[places] == among]).astype(np.uint32)
+
+    def ordinals_in(self, entries: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """Which ordinals are of any of these entries, which are sorted."""
+        if not len(entries) or not len(self.entry_ids):
+            return np.zeros(0, np.uint32)
+        # A table is faster than sorting: entries that are indexed together have near numbers.
+        first, last = int(self.entry_ids.min()), int(self.entry_ids.max())
+        if last - first > _WIDEST_TABLE:
+            return np.flatnonzero(np.isin(self.entry_ids, entries)).astype(np.uint32)
+        wanted = np.zeros(last - first + 1, np.bool_)
+        near = entries[np.searchsorted(entries, first) : np.searchsorted(entries, last, "right")]
+        wanted[near - first] = True
+        return np.flatnonzero(wanted[self.entry_ids - first]).astype(np.uint32)
 
 
 @dataclass(slots=True)
@@ -79,7 +96,7 @@ class Memory:
         if unknown:
             self.reads += 1
             for row in await queries.chunk_ids(conn, segment_ids=unknown):
-                self._texts[row.segment_id] = Texts.of(row.chunk_ids)
+                self._texts[row.segment_id] = Texts.of(row)
         found = {segment: self._texts[segment] for segment in segment_ids if segment in self._texts}
         for segment in found:
             self._texts.move_to_end(segment)

@@ -40,7 +40,8 @@ class Hit:
 class KeywordQuery:
     """`language` is that of the words, else every language of the organisation's texts is tried.
 
-    `among`, sorted, are the only chunks wanted; `barred`, sorted, are not. With `tolerant`, a word
+    `among`, sorted, are the only chunks wanted, `entries`, sorted, the only texts; `barred`, sorted,
+    are chunks that are not. With `tolerant`, a word
     that is nowhere stands for those that are written almost like it, unless it is in `exact`.
     """
 
@@ -49,6 +50,7 @@ class KeywordQuery:
     language: str | None = None
     among: NDArray[np.int64] | None = None
     barred: NDArray[np.int64] | None = None
+    entries: NDArray[np.int64] | None = None
     tolerant: bool = True
     exact: str = ""
 
@@ -124,7 +126,7 @@ class KeywordIndex:
             asked.corpus(),
             asked.weights,
             Reader(conn, self.memory),
-            _ordinals(texts, query.among),
+            _allowed(texts, query),
             _ordinals(texts, query.barred),
         )
         best = await ranking.best(query.most)
@@ -165,6 +167,18 @@ class Demanded:
 
 def _sorted(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+
+
+def _allowed(
+    texts: Mapping[int, Texts], query: KeywordQuery
+) -> dict[int, NDArray[np.uint32]] | None:
+    among = _ordinals(texts, query.among)
+    if query.entries is None:
+        return among
+    listed = {segment: one.ordinals_in(query.entries) for segment, one in texts.items()}
+    if among is None:
+        return listed
+    return {segment: np.intersect1d(listed[segment], ours) for segment, ours in among.items()}
 
 
 def _ordinals(

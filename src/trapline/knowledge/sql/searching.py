@@ -36,6 +36,11 @@ class NearestAmongRow(Struct, frozen=True, gc=False):
     score: float
 
 
+class NearestInEntriesRow(Struct, frozen=True, gc=False):
+    chunk_id: int
+    score: float
+
+
 class NearestOfAllRow(Struct, frozen=True, gc=False):
     chunk_id: int
     score: float
@@ -285,6 +290,67 @@ async def matching_chunks(
     ]
 
 
+_MATCHING_ENTRIES: Final = """
+-- name: MatchingEntries
+SELECT coalesce(array_agg(fits.entry_id), '{}')::bigint[] AS "entry_ids!"
+FROM (
+    SELECT m.entry_id
+    FROM knowledge.matching(
+        $1::uuid,
+        $2::uuid[],
+        $3::uuid[],
+        $4::uuid[],
+        $5::text[],
+        $6::text[],
+        $7::text[],
+        $8::text[],
+        $9::text[],
+        $10::text,
+        $11::timestamptz,
+        $12::timestamptz
+    ) AS m
+    LIMIT $13::integer
+) AS fits
+"""
+
+
+async def matching_entries(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    sources: Sequence[UUID | None] | None,
+    sites: Sequence[UUID | None] | None,
+    applications: Sequence[UUID | None] | None,
+    kinds: Sequence[str | None] | None,
+    languages: Sequence[str | None] | None,
+    types: Sequence[str | None] | None,
+    hosts: Sequence[str | None] | None,
+    not_hosts: Sequence[str | None] | None,
+    path: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    most: int,
+) -> list[int]:
+    """Texts that fit a filter, in one array, as far as there are not too many."""
+    value: list[int] = await conn.fetchval(
+        _MATCHING_ENTRIES,
+        organisation_id,
+        sources,
+        sites,
+        applications,
+        kinds,
+        languages,
+        types,
+        hosts,
+        not_hosts,
+        path,
+        since,
+        until,
+        most,
+    )
+    return value
+
+
 _MATCHING: Final = """
 -- name: Matching
 SELECT c.id AS chunk_id, c.entry_id
@@ -445,6 +511,39 @@ async def nearest_among(
     return [
         NearestAmongRow(*row)
         for row in await conn.fetch(_NEAREST_AMONG, numbers, chunk_ids, model_id, most)
+    ]
+
+
+_NEAREST_IN_ENTRIES: Final = """
+-- name: NearestInEntries
+SELECT chunk_id AS "chunk_id!", score AS "score!"
+FROM knowledge.nearest_in_entries(
+    $1::integer,
+    $2::integer,
+    $3::real[],
+    $4::integer,
+    $5::integer,
+    $6::bigint[]
+)
+"""
+
+
+async def nearest_in_entries(
+    conn: Connection,
+    *,
+    model_id: int,
+    dimension: int,
+    numbers: Sequence[float],
+    most: int,
+    scanned: int,
+    entry_ids: Sequence[int],
+) -> list[NearestInEntriesRow]:
+    """Of the passages of some texts the nearest to a vector, by a model's HNSW index."""
+    return [
+        NearestInEntriesRow(*row)
+        for row in await conn.fetch(
+            _NEAREST_IN_ENTRIES, model_id, dimension, numbers, most, scanned, entry_ids
+        )
     ]
 
 

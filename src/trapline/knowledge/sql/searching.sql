@@ -76,6 +76,28 @@ FROM knowledge.matching(
 INNER JOIN knowledge.chunk AS c ON m.entry_id = c.entry_id
 LIMIT sqlc.arg(most)::integer;
 
+-- name: MatchingEntries :one
+-- Texts that fit a filter, in one array, as far as there are not too many.
+SELECT coalesce(array_agg(fits.entry_id), '{}')::bigint[] AS "entry_ids!"
+FROM (
+    SELECT m.entry_id
+    FROM knowledge.matching(
+        sqlc.arg(organisation_id)::uuid,
+        sqlc.narg(sources)::uuid[],
+        sqlc.narg(sites)::uuid[],
+        sqlc.narg(applications)::uuid[],
+        sqlc.narg(kinds)::text[],
+        sqlc.narg(languages)::text[],
+        sqlc.narg(types)::text[],
+        sqlc.narg(hosts)::text[],
+        sqlc.narg(not_hosts)::text[],
+        sqlc.narg(path)::text,
+        sqlc.narg(since)::timestamptz,
+        sqlc.narg(until)::timestamptz
+    ) AS m
+    LIMIT sqlc.arg(most)::integer
+) AS fits;
+
 -- name: Matching :many
 -- Which of these passages fit a filter: a look at the text of each, not at all texts.
 SELECT c.id AS chunk_id, c.entry_id
@@ -131,6 +153,18 @@ FROM knowledge.vector AS v
 WHERE v.chunk_id = ANY(sqlc.arg(chunk_ids)::bigint[]) AND v.model_id = sqlc.arg(model_id)
 ORDER BY v.embedding <#> sqlc.arg(numbers)::real[]::halfvec
 LIMIT sqlc.arg(most)::integer;
+
+-- name: NearestInEntries :many
+-- Of the passages of some texts the nearest to a vector, by a model's HNSW index.
+SELECT chunk_id AS "chunk_id!", score AS "score!"
+FROM knowledge.nearest_in_entries(
+    sqlc.arg(model_id)::integer,
+    sqlc.arg(dimension)::integer,
+    sqlc.arg(numbers)::real[],
+    sqlc.arg(most)::integer,
+    sqlc.arg(scanned)::integer,
+    sqlc.arg(entry_ids)::bigint[]
+);
 
 -- name: NearestOfAll :many
 -- Of all passages of a model the nearest to a vector, exactly.
