@@ -71,7 +71,9 @@ def build(
     app.state.blobs = Blobs.of(settings)
     app.state.intake = Intake(database, settings, app.state.blobs)
     app.state.searcher = (
-        Searcher(Embedders(settings), recorder) if engine is None else engine.searching.searcher
+        Searcher.of(settings, Embedders(settings), recorder)
+        if engine is None
+        else engine.searching.searcher
     )
     app.state.limits = RateLimits(settings.rate_limit)
     # First, since each route before the right one is tried: hundreds of scrapes a second feel that.

@@ -605,6 +605,35 @@ BEGIN
 END
 $_$;
 
+CREATE FUNCTION knowledge.nearest_in_entries(p_model_id integer, p_dimension integer, p_numbers real[], p_most integer, p_scanned integer, p_entry_ids bigint[]) RETURNS TABLE(chunk_id bigint, score real)
+    LANGUAGE plpgsql STABLE
+    SET enable_sort TO 'off'
+    SET jit TO 'off'
+    AS $_$
+BEGIN
+    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 100), 1000)::text, true);
+    PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
+    PERFORM set_config('hnsw.max_scan_tuples', p_scanned::text, true);
+    RETURN QUERY EXECUTE format(
+        'SELECT v.chunk_id, (-(v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s)))::real'
+        ' FROM knowledge.vector AS v'
+        ' WHERE v.model_id = %1$s AND v.entry_id = ANY($3)'
+        ' ORDER BY v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s) LIMIT $2',
+        p_model_id, p_dimension
+    ) USING p_numbers, p_most, p_entry_ids;
+END
+$_$;
+
+CREATE FUNCTION knowledge.note_vectors() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO knowledge.mirror_change (organisation_id, model_id, chunk_id)
+    SELECT v.organisation_id, v.model_id, v.chunk_id FROM moved AS v;
+    RETURN NULL;
+END
+$$;
+
 CREATE TABLE queue.job (
     id uuid NOT NULL,
     organisation_id uuid NOT NULL,
@@ -2879,6 +2908,36 @@ CREATE TABLE knowledge.intake (
 
 ALTER TABLE ONLY knowledge.intake FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE knowledge.mirror (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    alone boolean DEFAULT true NOT NULL,
+    url text NOT NULL,
+    copied_to bigint DEFAULT 0 NOT NULL,
+    whole_at timestamp with time zone,
+    tended_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT mirror_alone_check CHECK (alone)
+);
+
+CREATE TABLE knowledge.mirror_change (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    model_id integer NOT NULL,
+    chunk_id bigint NOT NULL,
+    noted_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY knowledge.mirror_change FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.mirror_change ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME knowledge.mirror_change_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE knowledge.model (
     id integer NOT NULL,
     organisation_id uuid NOT NULL,
@@ -2922,7 +2981,8 @@ CREATE TABLE knowledge.segment (
     analysis_version smallint NOT NULL,
     texts integer NOT NULL,
     length bigint NOT NULL,
-    chunk_ids bytea NOT NULL
+    chunk_ids bytea NOT NULL,
+    entry_ids bytea NOT NULL
 );
 
 ALTER TABLE ONLY knowledge.segment FORCE ROW LEVEL SECURITY;
@@ -4638,6 +4698,15 @@ ALTER TABLE ONLY knowledge.generation
 ALTER TABLE ONLY knowledge.intake
     ADD CONSTRAINT intake_pkey PRIMARY KEY (organisation_id, crawl);
 
+ALTER TABLE ONLY knowledge.mirror
+    ADD CONSTRAINT mirror_alone_key UNIQUE (alone);
+
+ALTER TABLE ONLY knowledge.mirror_change
+    ADD CONSTRAINT mirror_change_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.mirror
+    ADD CONSTRAINT mirror_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY knowledge.model
     ADD CONSTRAINT model_organisation_id_name_dimension_digest_key UNIQUE (organisation_id, name, dimension, digest);
 
@@ -4904,6 +4973,8 @@ CREATE INDEX intake_job_idx ON knowledge.intake USING btree (job_id);
 
 CREATE INDEX intake_source_idx ON knowledge.intake USING btree (source_id);
 
+CREATE INDEX mirror_change_model_idx ON knowledge.mirror_change USING btree (model_id);
+
 CREATE INDEX segment_organisation_idx ON knowledge.segment USING btree (organisation_id, language);
 
 CREATE INDEX source_application_idx ON knowledge.source USING btree (application_id, created_at, id);
@@ -5168,6 +5239,14 @@ ALTER INDEX store.fleeting_job_idx ATTACH PARTITION store.fleeting_default_job_i
 
 ALTER INDEX store.fleeting_pkey ATTACH PARTITION store.fleeting_default_pkey;
 
+CREATE TRIGGER mirror_gone AFTER DELETE ON knowledge.vector REFERENCING OLD TABLE AS moved FOR EACH STATEMENT EXECUTE FUNCTION knowledge.note_vectors();
+
+ALTER TABLE knowledge.vector DISABLE TRIGGER mirror_gone;
+
+CREATE TRIGGER mirror_new AFTER INSERT ON knowledge.vector REFERENCING NEW TABLE AS moved FOR EACH STATEMENT EXECUTE FUNCTION knowledge.note_vectors();
+
+ALTER TABLE knowledge.vector DISABLE TRIGGER mirror_new;
+
 CREATE TRIGGER tally_new AFTER INSERT OR DELETE ON queue.job FOR EACH ROW EXECUTE FUNCTION queue.tally_job();
 
 CREATE TRIGGER tally_status AFTER UPDATE OF status ON queue.job FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION queue.tally_job();
@@ -5374,6 +5453,8 @@ ALTER TABLE knowledge.generation ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.intake ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE knowledge.mirror_change ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE knowledge.model ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.posting ENABLE ROW LEVEL SECURITY;
@@ -5393,6 +5474,8 @@ CREATE POLICY tenant ON knowledge.entry TO trapline_tenant USING ((organisation_
 CREATE POLICY tenant ON knowledge.generation TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.intake TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.mirror_change TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.model TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -5417,6 +5500,8 @@ CREATE POLICY worker ON knowledge.entry TO trapline_worker USING (true);
 CREATE POLICY worker ON knowledge.generation TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.intake TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.mirror_change TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.model TO trapline_worker USING (true);
 
@@ -5912,6 +5997,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.generation TO trapline_work
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.intake TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.intake TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.mirror TO trapline_worker;
+GRANT SELECT ON TABLE knowledge.mirror TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.mirror_change TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.mirror_change TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.model TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.model TO trapline_worker;
