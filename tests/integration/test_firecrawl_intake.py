@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from tests.http import Served
 from tests.ingesting import answering, asked, ended
+from trapline.db import pool
 from trapline.db.pool import Database
 from trapline.settings import Settings
 
@@ -184,6 +185,21 @@ async def test_what_is_sent_again_is_stored_once(
     job = await ended(desk, first[1]["job_id"])
     assert job["completed"] == 3
     assert await texts(database) == ["https://example.com/1"]
+
+
+async def test_what_could_not_be_stored_is_no_success(
+    desk: aiohttp.ClientSession, database: Database
+) -> None:
+    """Its sender sends it again, and then it is there once."""
+    body = hook("page", str(uuid4()), 1)
+    async with pool.owner(database.dsn, database.settings) as owner:
+        await owner.execute("ALTER TABLE deliver.inbox RENAME TO away")
+        async with desk.post(PATH, data=io.BytesIO(body), headers=signed(body)) as answer:
+            assert answer.status >= 500
+        await owner.execute("ALTER TABLE deliver.away RENAME TO inbox")
+    assert await texts(database) == []
+    status, answer = await send(desk, body)
+    assert (status, answer["repeated"]) == (200, False)
 
 
 async def test_in_whatever_order_they_come(desk: aiohttp.ClientSession, database: Database) -> None:
