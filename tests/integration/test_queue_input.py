@@ -132,7 +132,7 @@ async def test_an_ended_job_takes_no_tasks_but_a_next_round(
         with pytest.raises(Conflict):
             await jobs.resume(conn, job_id)
         with pytest.raises(Conflict):
-            await jobs.retry(conn, kinds, job_id, now=now)
+            await deadletters.retry_job(conn, kinds, job_id, by="me", now=now)
     assert [event.type for event in told].count("job.completed") == 2
 
 
@@ -172,16 +172,17 @@ async def test_deadlines_expiry_and_retry_of_dead_letters(
         task = await tasks.get(conn, added[0].task_id)
         assert task.code == ExitCode.DEADLINE_PASSED
         assert task.finished_at is not None
-        again = await jobs.retry(conn, KINDS, job_id, now=now)
-        dead = await deadletters.retry(
-            conn, KINDS, organisation_id, Filter(job_id=job_id), by="me", now=now
-        )
+        one = Filter(tasks=[added[0].task_id])
+        dead = await deadletters.retry(conn, KINDS, organisation_id, one, by="me", now=now)
         with pytest.raises(NotFound):
-            await deadletters.retry(
-                conn, KINDS, organisation_id, Filter(job_id=job_id), by="me", now=now
-            )
-        assert (await jobs.get(conn, again)).retry_of == job_id
-        assert (await jobs.get(conn, dead)).remaining == 2
+            await deadletters.retry(conn, KINDS, organisation_id, one, by="me", now=now)
+        again = await deadletters.retry_job(conn, KINDS, job_id, by="me", now=now)
+        with pytest.raises(Conflict, match="nobody has dealt with"):
+            await deadletters.retry_job(conn, KINDS, job_id, by="me", now=now)
+        for job_of_one in (dead, again):
+            retried = await jobs.get(conn, job_of_one)
+            assert (retried.retry_of, retried.remaining) == (job_id, 1), "each failure once"
+        assert await deadletters.list_open(conn, organisation_id, Filter()) == []
     async with database.system_tx() as conn:
         await conn.execute("UPDATE queue.job SET expires_at = now() WHERE id = $1", job_id)
     assert await expiry.expire(database) == 1
@@ -351,8 +352,8 @@ async def test_a_retry_keeps_its_maximum(
     async with working(database, kinds):
         await ended(database, job.id)
         async with database.tenant_tx(organisation_id) as conn:
-            again = await jobs.retry(conn, kinds, job.id, now=now)
+            again = await deadletters.retry_job(conn, kinds, job.id, by="me", now=now)
         assert (await ended(database, again)).status == "failed"
     async with database.tenant_tx(organisation_id) as conn:
         with pytest.raises(Conflict, match="which is its maximum"):
-            await jobs.retry(conn, kinds, again, now=now)
+            await deadletters.retry_job(conn, kinds, again, by="me", now=now)

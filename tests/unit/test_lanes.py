@@ -168,11 +168,28 @@ def test_a_dear_rescan_is_done_less_often() -> None:
     lanes = Lanes()
     lanes.refresh([row(1)], 0)
     wants = lanes.pick(10, 0)
-    lanes.cost(wants, 1.0)
+    lanes.cost(wants, 1.0, 0)
     serve(lanes, wants, 0)
     serve(lanes, lanes.pick(10, RESCAN_EVERY + EMPTY_PAUSE), RESCAN_EVERY + EMPTY_PAUSE)
     (want,) = lanes.pick(10, 20)
     assert want.after != START
+
+
+def test_an_idle_worker_does_not_walk_over_dead_rows_again_and_again() -> None:
+    lanes = Lanes()
+    lanes.refresh([row(1)], 0)
+    wants = lanes.pick(10, 0)
+    lanes.cost(wants, 1.0, 0)
+    serve(lanes, wants, 0)
+    starts = 0
+    for tick in range(1, 200):
+        for want in lanes.pick(10, tick * 0.5):
+            starts += want.after == START
+            lanes.cost([want], 1.0 if want.after == START else 0.001, tick * 0.5)
+            lanes.answered(want, [], None, tick * 0.5)
+    assert 1 <= starts <= 2, "a second of walking is worth fifty of rest, in a hundred"
+    lanes.wake(200)
+    assert len(lanes.pick(10, 200)) == 1, "what is new is seen at once"
 
 
 @given(

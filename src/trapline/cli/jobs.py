@@ -325,7 +325,7 @@ async def retry(database: Database, job: str) -> None:
     Example: trapline jobs retry 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10
     """
     async with database.system_tx() as conn:
-        again = await ingestion.retry(conn, job_id_of(job))
+        again = await ingestion.retry(conn, job_id_of(job), by="cli")
     click.echo(str(again))
 
 

@@ -178,7 +178,7 @@ async def retry(database: Database, source: UUID, org: str) -> None:
         row = await sources.get(conn, organisation_id, SourceId(source))
         if row.job_id is None:
             raise Conflict("Nothing was done for that source, so nothing failed.")
-        job_id = await ingestion.retry(conn, JobId(row.job_id))
+        job_id = await ingestion.retry(conn, JobId(row.job_id), by="cli")
     click.echo(f"Job {job_id} runs it again.")
 
 

@@ -24,7 +24,7 @@ from trapline.pipeline.kinds import stored_kinds
 from trapline.pipeline.options import CrawlOptions, PageOptions, VisitOptions
 from trapline.pipeline.sql import ingestion as reads
 from trapline.pipeline.sql.ingestion import ShownSource
-from trapline.queue import jobs
+from trapline.queue import deadletters, jobs
 from trapline.queue.sql.jobs import JobRow
 from trapline.settings import Settings
 
@@ -214,11 +214,13 @@ async def cancel(conn: Connection, source: SourceRow, *, by: str | None = None) 
     return job_id
 
 
-async def retry(conn: Connection, job_id: JobId) -> JobId:
+async def retry(conn: Connection, job_id: JobId, *, by: str | None = None) -> JobId:
     """Run a job's failed tasks again; their sources are pending again, and counted in the new job."""
     old = await jobs.get(conn, job_id)
-    failed = await reads.failed_items(conn, job_id=job_id)
-    again = await jobs.retry(conn, stored_kinds(), job_id, now=datetime.now(UTC))
+    failed = [
+        row for row in await reads.failed_items(conn, job_id=job_id) if row.resolved_at is None
+    ]
+    again = await deadletters.retry_job(conn, stored_kinds(), job_id, by=by, now=datetime.now(UTC))
     if not failed:
         return again
     await queries.begin_job(conn, source_ids=list({r.source_id for r in failed}), job_id=again)

@@ -59,7 +59,7 @@ class Claimer:
                 starting=list({want.lane.job_id for want in wants if want.lane.pending}),
                 lease_time=self.lease_time,
             )
-        self.lanes.cost(wants, time.perf_counter() - began)
+        self.lanes.cost(wants, time.perf_counter() - began, time.monotonic())
         return self._read(rows, wants)
 
     def _read(self, rows: Sequence[TurnRow], wants: Sequence[Want]) -> Claim:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from trapline.db.connection import Connection
-from trapline.errors import ExitCode, NotFound
+from trapline.errors import Conflict, ExitCode, NotFound
 from trapline.model import JobId, OrganisationId, TaskId
 from trapline.queue import jobs
 from trapline.queue.gates import Gate
@@ -13,6 +13,7 @@ from trapline.queue.jobs import NewJob
 from trapline.queue.kinds import Kinds
 from trapline.queue.sql import deadletters as queries
 from trapline.queue.sql.deadletters import DeadLetterRow, ResolveDeadLettersRow
+from trapline.queue.sql.jobs import JobRow
 from trapline.queue.tasks import NewTask, Source
 
 
@@ -75,6 +76,48 @@ async def retry(  # noqa: PLR0913 (what, whose, by whom, when)
     )
     await jobs.submit(conn, kinds, job, [_again(letter) for letter in letters], now=now)
     return job_id
+
+
+async def retry_job(
+    conn: Connection, kinds: Kinds, job_id: JobId, *, by: str | None, now: datetime
+) -> JobId:
+    """Run what failed in a job again, in a new job that names the old one and is like it."""
+    old = await jobs.get(conn, job_id)
+    if old.status not in jobs.ENDED:
+        raise Conflict(f"The job is {old.status}: only an ended one can be retried.")
+    if old.retry_count >= old.max_retries:
+        raise Conflict(f"The job was retried {old.retry_count} times, which is its maximum.")
+    again = _like(old)
+    letters = await _close(
+        conn,
+        old.organisation_id,
+        Filter(job_id=job_id),
+        by=by,
+        resolution="retried",
+        retried_in=again.id,
+    )
+    if not letters:
+        raise Conflict("The job has no failed task that nobody has dealt with.")
+    await jobs.submit(conn, kinds, again, [_again(letter) for letter in letters], now=now)
+    return again.id
+
+
+def _like(old: JobRow) -> NewJob:
+    return NewJob(
+        old.kind,
+        old.organisation_id,
+        priority=old.priority,
+        max_active=old.max_active,
+        retry_of=old.id,
+        retry_count=old.retry_count + 1,
+        max_retries=old.max_retries,
+        options=old.options,
+        variables=old.variables,
+        metadata=old.metadata,
+        zero_data_retention=old.zero_data_retention,
+        ttl=old.ttl,
+        failed_ttl=old.failed_ttl,
+    )
 
 
 def _again(letter: ResolveDeadLettersRow) -> NewTask:

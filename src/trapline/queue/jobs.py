@@ -11,7 +11,6 @@ from trapline.db.connection import Connection
 from trapline.errors import Conflict, InvalidInput, NotFound
 from trapline.model import JobId, MemberId, OrganisationId, TraceId, new_uuid
 from trapline.queue import tasks
-from trapline.queue.gates import Gate
 from trapline.queue.kinds import Kinds, checked
 from trapline.queue.sql import jobs as queries
 from trapline.queue.sql.jobs import JobRow
@@ -217,51 +216,6 @@ async def append(
     if not any(answer.place is Place.QUEUED for answer in added):
         await queries.end_if_empty(conn, job_id=job_id)
     return added
-
-
-async def retry(conn: Connection, kinds: Kinds, job_id: JobId, *, now: datetime) -> JobId:
-    """Run a job's failed tasks again, in a new job that names the old one."""
-    old = await get(conn, job_id)
-    if old.status not in ENDED:
-        raise Conflict(f"The job is {old.status}: only an ended one can be retried.")
-    if old.retry_count >= old.max_retries:
-        raise Conflict(f"The job was retried {old.retry_count} times, which is its maximum.")
-    failed = await queries.failed_tasks(conn, job_id=job_id)
-    if not failed:
-        raise Conflict("The job has no failed task.")
-    again = NewJob(
-        old.kind,
-        old.organisation_id,
-        priority=old.priority,
-        max_active=old.max_active,
-        retry_of=old.id,
-        retry_count=old.retry_count + 1,
-        max_retries=old.max_retries,
-        options=old.options,
-        variables=old.variables,
-        metadata=old.metadata,
-        zero_data_retention=old.zero_data_retention,
-        ttl=old.ttl,
-        failed_ttl=old.failed_ttl,
-    )
-    await submit(
-        conn,
-        kinds,
-        again,
-        [
-            NewTask(
-                row.kind,
-                row.payload,
-                gate=None if row.gate is None else Gate(row.gate),
-                priority=row.priority,
-                max_attempts=row.max_attempts,
-                timeout=row.timeout,
-            )
-            for row in failed
-        ],
-        now=now,
-    )
-    return again.id
 
 
 def required_workers(max_active: int | None) -> int:

@@ -29,7 +29,8 @@ RESCAN_EVERY: Final = 1.5
 # for that walks over all rows that died under a long-held snapshot.
 FLOOR_AGE: Final = 30.0
 FULL_RESCAN_EVERY: Final = 300.0
-# Whatever a rescan costs, it takes no more than this share of the time.
+# Whatever a rescan costs, it takes no more than this share of the time; one from the start neither,
+# even where nothing else was found: an idle worker would walk over the dead rows every second.
 RESCAN_SHARE: Final = 0.02
 EMPTY_PAUSE: Final = 1.0
 
@@ -49,6 +50,8 @@ class Lane:
     after: tuple[int, int] = START
     rescan_at: float = 0.0
     full_rescan_at: float = 0.0
+    # Not before this, after what the last one cost.
+    full_rescan_from: float = 0.0
     floor: tuple[int, int] = START
     next_floor: tuple[int, int] = START
     floor_at: float = 0.0
@@ -99,6 +102,11 @@ class Want:
         if self.rescan and self.after != START:
             rows.insert(0, (lane.id, self.take, *START, self.after[0] - 1, self.limited))
         return rows
+
+
+def _looked_far(want: Want, now: float) -> bool:
+    """Whether a look that found nothing is enough: nothing better may be done right now."""
+    return want.after == START or (want.rescan and now < want.lane.full_rescan_from)
 
 
 # When a lane is due, the answer that it was last served by, its id.
@@ -187,7 +195,9 @@ class Lanes:
                 lane.after,
                 now + FLOOR_AGE,
             )
-        return Want(lane, take, min(lane.floor, lane.after), lane.limited, rescan=True)
+        dear = lane.floor == START and now < lane.full_rescan_from
+        floor = lane.after if dear else min(lane.floor, lane.after)
+        return Want(lane, take, floor, lane.limited, rescan=True)
 
     def answered(
         self, want: Want, got: Sequence[tuple[int, int]], blocked: Blocked | None, now: float
@@ -206,17 +216,21 @@ class Lanes:
             self._park(lane, blocked.until, blocked.by)
         elif lane.stirred:
             self._list(lane, now)
-        elif len(got) < want.take and (got or want.after == START):
+        elif len(got) < want.take and (got or _looked_far(want, now)):
             self._park(lane, now + EMPTY_PAUSE, _SOME if got and want.limited else _EMPTY)
         else:
             if not got:
-                lane.rescan_at = lane.full_rescan_at = now
+                lane.rescan_at, lane.full_rescan_at = now, max(now, lane.full_rescan_from)
             self._list(lane, now)
 
-    def cost(self, wants: Iterable[Want], seconds: float) -> None:
+    def cost(self, wants: Sequence[Want], seconds: float, now: float) -> None:
         """Rescan less often when it is dear."""
+        pause = min(FULL_RESCAN_EVERY, seconds / RESCAN_SHARE)
         if any(want.rescan for want in wants):
-            self._rescan_every = min(300.0, max(RESCAN_EVERY, seconds / RESCAN_SHARE))
+            self._rescan_every = max(RESCAN_EVERY, pause)
+        for want in wants:
+            if want.after == START:
+                want.lane.full_rescan_from = now + pause
 
     def give_back(self, wants: Iterable[Want], now: float) -> None:
         """A claim failed: nothing is known of what it would have got."""

@@ -326,7 +326,7 @@ async def retry_job(conn: Tenant, who: Writer, job_id: UUID) -> Job:
     now = datetime.now(UTC)
     await quotas.require_pages(conn, who.organisation_id, now=now)
     found = await _find(conn, job_id)
-    again = await ingestion.retry(conn, found.id)
+    again = await ingestion.retry(conn, found.id, by=name_of(who))
     return Job.of(await jobs.get(conn, again))
 
 

@@ -172,7 +172,7 @@ async def retry_source(conn: Tenant, who: Writer, source_id: UUID) -> StartedJob
     row = await sources.get(conn, who.organisation_id, SourceId(source_id))
     if row.job_id is None:
         raise Conflict("Nothing was done for that source, so nothing failed.")
-    return StartedJob(job_id=await ingestion.retry(conn, JobId(row.job_id)))
+    return StartedJob(job_id=await ingestion.retry(conn, JobId(row.job_id), by=name_of(who)))
 
 
 @router.post("/{source_id}/refresh", status_code=202)

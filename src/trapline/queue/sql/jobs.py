@@ -57,17 +57,6 @@ class JobRow(Struct, frozen=True, gc=False):
     begun_at: datetime
 
 
-class FailedTasksRow(Struct, frozen=True, gc=False):
-    kind: str
-    payload: Any
-    gate: str | None
-    priority: int
-    max_attempts: int
-    timeout: timedelta | None
-    source: int
-    counted: bool
-
-
 class ErrorsOfJobRow(Struct, frozen=True, gc=False):
     task_id: TaskId
     kind: str
@@ -268,22 +257,6 @@ SELECT id AS "id!" FROM up ORDER BY depth
 async def ancestors(conn: Connection, *, job_id: JobId) -> list[UUID]:
     """The jobs above this one, nearest first."""
     return [row[0] for row in await conn.fetch(_ANCESTORS, job_id)]
-
-
-_FAILED_TASKS: Final = """
--- name: FailedTasks
-SELECT t.kind, t.payload, g.name AS gate, t.priority, t.max_attempts, t.timeout, t.source, t.counted
-FROM queue.dead_letter d
-JOIN queue.task t ON t.id = d.task_id
-LEFT JOIN queue.gate g ON g.id = t.gate_id
-WHERE d.job_id = $1
-ORDER BY d.task_id
-"""
-
-
-async def failed_tasks(conn: Connection, *, job_id: JobId) -> list[FailedTasksRow]:
-    """What is needed to run a job's failed tasks again."""
-    return [FailedTasksRow(*row) for row in await conn.fetch(_FAILED_TASKS, job_id)]
 
 
 _EXPIRED_JOBS: Final = """

@@ -60,15 +60,6 @@ WITH RECURSIVE up AS (
 )
 SELECT id AS "id!" FROM up ORDER BY depth;
 
--- name: FailedTasks :many
--- What is needed to run a job's failed tasks again.
-SELECT t.kind, t.payload, g.name AS gate, t.priority, t.max_attempts, t.timeout, t.source, t.counted
-FROM queue.dead_letter d
-JOIN queue.task t ON t.id = d.task_id
-LEFT JOIN queue.gate g ON g.id = t.gate_id
-WHERE d.job_id = sqlc.arg(job_id)
-ORDER BY d.task_id;
-
 -- name: ExpiredJobs :many
 -- Ended jobs whose time to be kept is over.
 SELECT id FROM queue.job WHERE expires_at <= now()

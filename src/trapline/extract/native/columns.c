@@ -1,0 +1,245 @@
+/* The columns of a block's row, from left to right: what the model is told of it. */
+#include "page.h"
+#include <string.h>
+
+enum { CONTAINERS = 7 };
+
+static void put_summary(Row *row, Summary summary) {
+    put(row, summary.mean);
+    put(row, summary.low);
+    put(row, summary.high);
+}
+
+/* Whether a word may be one of the echo's: by its first letter and its length. */
+static int may_echo(const Page *page, Py_UCS4 first, Py_ssize_t size) {
+    return page->echo_sizes[first % ECHO_LETTERS] >> (size < 63 ? size : 63) & 1;
+}
+
+void put_echo(Page *page, Py_ssize_t block, Row *row) {
+    PyObject *text = PyList_GET_ITEM(page->texts, block);
+    Py_ssize_t size = PyUnicode_GET_LENGTH(text), shared = 0, start = 0;
+    int kind = PyUnicode_KIND(text);
+    const void *data = PyUnicode_DATA(text);
+    for (Py_ssize_t end = 0; page->echoes && end <= size; end++) {
+        if (end < size && PyUnicode_READ(kind, data, end) != ' ') {
+            continue;
+        }
+        if (end > start && end - start <= page->longest_echo &&
+            may_echo(page, PyUnicode_READ(kind, data, start), end - start)) {
+            /* Room for the longest word of the echo was made before. */
+            for (Py_ssize_t i = start; i < end; i++) {
+                page->room.data[i - start] = PyUnicode_READ(kind, data, i);
+            }
+            Entry *entry = lexicon_find(&page->echo, page->room.data, end - start);
+            if (entry != NULL && entry->stamp != block) {
+                entry->stamp = block;
+                shared++;
+            }
+        }
+        start = end + 1;
+    }
+    put(row, shared / at_least_one(page->words[block]));
+    put(row, shared / at_least_one(page->echoes));
+}
+
+static int is_one_of(Py_UCS4 letter, const Py_UCS4 *letters) {
+    for (; *letters; letters++) {
+        if (*letters == letter) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static const Py_UCS4 CLOSING[] = {'.', '!', '?', 0x2026, 0};
+static const Py_UCS4 ENDING[] = {'.', '!', '?', 0x2026, ':', '"', 0x201d, 0};
+
+void put_text(Page *page, Py_ssize_t block, Row *row) {
+    PyObject *text = PyList_GET_ITEM(page->texts, block);
+    Py_ssize_t size = PyUnicode_GET_LENGTH(text);
+    const int32_t *counts = page->counts[block];
+    double length = at_least_one(size);
+    Py_UCS4 last = size ? PyUnicode_READ_CHAR(text, size - 1) : 0;
+    put(row, log_of(page->words[block]));
+    put(row, log_of(size));
+    put(row, size / at_least_one(page->words[block]));
+    put(row, counts[UPPER] / length);
+    put(row, counts[DIGIT] / length);
+    put(row, log_of(counts[STOP]));
+    put(row, log_of(counts[COMMA]));
+    put(row, counts[JOINT] / length);
+    put(row, log_of(counts[MONEY]));
+    put(row, counts[QUOTE] / length);
+    put(row, counts[OTHER] / length);
+    put(row, is_one_of(last, ENDING));
+    put(row, is_one_of(last, CLOSING));
+}
+
+/* How much of each block stands in each kind of inline element. */
+void sum_parts(const Page *page, int64_t (*parts)[MAX_INLINED]) {
+    memset(parts, 0, page->blocks * sizeof(parts[0]));
+    for (Py_ssize_t piece = 0; piece < page->pieces; piece++) {
+        const Holder *holder = around(page, page->piece_row[piece]);
+        int64_t *part = parts[page->piece_block[piece]];
+        for (int i = 0; i < design.inlined.size; i++) {
+            part[i] += holder->inlined[i] ? page->piece_size[piece] : 0;
+        }
+    }
+}
+
+void put_tags(Page *page, Py_ssize_t block, const int64_t (*parts)[MAX_INLINED], Row *row) {
+    int64_t own = page->code[page->owner[block]];
+    for (int i = 0; i < design.own.size; i++) {
+        put(row, design.own.code[i] == own);
+    }
+    const Holder *holder = around(page, page->first[block]);
+    for (int i = 0; i < design.within.size; i++) {
+        put(row, holder->within[i]);
+    }
+    for (int i = 0; i < design.inlined.size; i++) {
+        put(row, parts[block][i] / at_least_one(page->chars[block]));
+    }
+    put(row, log_of(page->holders[page->holder_of[page->owner[block]]].depth));
+    put(row, holder->lists);
+}
+
+static int is_prose(const Page *page, Py_ssize_t block) {
+    return page->words[block] > 12 && page->link_chars[block] < page->chars[block] * 0.4;
+}
+
+Progress start_of(const Page *page) {
+    Progress progress = {.heading = -1, .first_h1 = -1};
+    for (Py_ssize_t block = 0; block < page->blocks; block++) {
+        progress.all_words += page->words[block];
+        progress.all_prose += is_prose(page, block);
+        if (progress.first_h1 < 0 && page->code[page->owner[block]] == design.h1) {
+            progress.first_h1 = block;
+        }
+    }
+    return progress;
+}
+
+static double density(const Page *page, Py_ssize_t block) {
+    return page->link_chars[block] / at_least_one(page->chars[block]);
+}
+
+static int64_t near(const int64_t *values, Py_ssize_t size, Py_ssize_t place, int span) {
+    Py_ssize_t from = place > span ? place - span : 0;
+    Py_ssize_t to = place + span + 1 < size ? place + span + 1 : size;
+    int64_t sum = 0;
+    for (Py_ssize_t i = from; i < to; i++) {
+        sum += values[i];
+    }
+    return sum;
+}
+
+static void put_neighbours(const Page *page, Py_ssize_t block, Row *row) {
+    Py_ssize_t size = page->blocks;
+    put(row, density(page, block));
+    for (int distance = 1; distance <= 2; distance++) {
+        Py_ssize_t before = block - distance, after = block + distance;
+        put(row, before >= 0 ? log_of(page->words[before]) : -1.0);
+        put(row, after < size ? log_of(page->words[after]) : -1.0);
+        put(row, before >= 0 ? density(page, before) : -1.0);
+        put(row, after < size ? density(page, after) : -1.0);
+    }
+    for (int span = 4; span <= 12; span += 8) {
+        put(row, log1p(near(page->words, size, block, span) / (2.0 * span + 1)));
+        double chars = at_least_one(near(page->chars, size, block, span));
+        put(row, near(page->link_chars, size, block, span) / chars);
+    }
+}
+
+void put_place(const Page *page, Py_ssize_t block, Progress *progress, Row *row) {
+    if (design.heading[page->code[page->owner[block]]]) {
+        progress->heading = block;
+    }
+    Py_ssize_t from = block - (progress->first_h1 < 0 ? 0 : progress->first_h1);
+    int prose = is_prose(page, block);
+    put(row, (double)block / page->blocks);
+    put(row, progress->words / at_least_one(progress->all_words));
+    put(row, log_of(block));
+    put(row, log_of(page->blocks - 1 - block));
+    put(row, log_of(block - progress->heading));
+    put(row, from < 0 ? -log_of(-from) : log_of(from));
+    put(row, progress->first_h1 >= 0);
+    put(row, progress->prose / at_least_one(progress->all_prose));
+    put(row, log_of(progress->all_prose - progress->prose - prose));
+    put_neighbours(page, block, row);
+    progress->words += page->words[block];
+    progress->prose += prose;
+}
+
+/* The last row that holds so much of the page's prose. */
+int64_t root_of(const Page *page, double part) {
+    double all = (double)total(page, 0, PROSE), wanted = part * (all > 1 ? all : 1.0);
+    for (int64_t row = page->size - 1; row > 0; row--) {
+        /* Where less is left of the page there is no need to look into what a row holds. */
+        if (all - page->running[row][PROSE] >= wanted && total(page, row, PROSE) >= wanted) {
+            return row;
+        }
+    }
+    return 0;
+}
+
+void put_containers(Page *page, Py_ssize_t block, const int64_t roots[2], Row *row) {
+    int64_t record = page->records[block];
+    const int64_t containers[CONTAINERS] = {
+        page->level[block][1], page->level[block][2],  page->level[block][3], page->level[block][4],
+        page->landmarks[block], record, page->parent[record]};
+    for (int i = 0; i < CONTAINERS; i++) {
+        const float *measures = measures_of(page, containers[i]);
+        for (int measure = 0; measure < MEASURES; measure++) {
+            put(row, measures[measure]);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        int64_t first = page->first[block];
+        put(row, first >= roots[i] && first <= page->last[roots[i]]);
+    }
+}
+
+void put_record(const Page *page, Py_ssize_t block, const Alike *alike, Row *row) {
+    int64_t record = page->records[block], holder = page->parent[record];
+    int32_t group = alike->group[block];
+    int64_t span = page->last[holder] - holder;
+    put(row, log_of(page->repeats[record]));
+    put(row, record == 0);
+    put(row, (page->first[block] - holder) / at_least_one(span));
+    put(row, log_of((int64_t)page->holders[page->holder_of[page->owner[block]]].repeats));
+    put(row, log_of(page->repeats[page->owner[block]]));
+    put(row, log_of(page->repeats[page->level[block][1]]));
+    put(row, log_of(alike->count[group]));
+    put(row, log1p((double)alike->words[group] / alike->count[group]));
+    put(row, alike->words[group] / at_least_one(total(page, 0, WORDS)));
+}
+
+void put_names(const Page *page, Py_ssize_t block, Row *row) {
+    for (int i = 0; i < 4; i++) {
+        put_summary(row, page->named[page->holder_of[page->level[block][i]]]);
+    }
+    put_summary(row, page->named[page->holder_of[page->records[block]]]);
+    const Holder *holder = page->holders + page->holder_of[page->owner[block]];
+    put(row, holder->high);
+    put(row, holder->low);
+    put(row, holder->names / at_least_one(holder->known));
+    put(row, holder->known);
+}
+
+int put_words(Page *page, Py_ssize_t block, float *passed, Row *row) {
+    PyObject *text = PyList_GET_ITEM(page->texts, block);
+    Summary brief = {0, 0, 0}, prose = {0, 0, 0};
+    int is_short = page->words[block] <= design.short_text;
+    if (is_short ? summary_of_text(page->short_texts, text, &page->room, &brief)
+                 : summary_of_prose(page->prose, text, &page->room, &prose)) {
+        return -1;
+    }
+    int32_t section = page->section[block];
+    *passed = smaller(*passed, page->heading_scores[section].mean);
+    put_summary(row, brief);
+    put_summary(row, page->heading_scores[section]);
+    put_summary(row, page->heading_scores[page->section_above[section]]);
+    put(row, *passed);
+    put_summary(row, prose);
+    return 0;
+}

@@ -1,0 +1,256 @@
+/* What each element of a page is, what it passes on to all that it holds, and what that sums up to. */
+#include "page.h"
+#include <string.h>
+
+double logs[LOGS];
+
+void logs_open(void) {
+    for (int i = 1; logs[LOGS - 1] == 0 && i < LOGS; i++) {
+        logs[i] = log1p(i);
+    }
+}
+
+/* The number of a string among those met so far, from 1; 0 for None. */
+static int64_t number_of_string(PyObject *numbers, PyObject *string) {
+    if (string == Py_None) {
+        return 0;
+    }
+    if (!PyUnicode_Check(string)) {
+        PyErr_SetString(PyExc_TypeError, "a name is a string");
+        return -1;
+    }
+    PyObject *known = PyDict_GetItemWithError(numbers, string);
+    if (known != NULL) {
+        return PyLong_AsLongLong(known);
+    }
+    if (PyErr_Occurred()) {
+        return -1;
+    }
+    int64_t number = PyDict_GET_SIZE(numbers) + 1;
+    PyObject *value = PyLong_FromLongLong(number);
+    int failed = value == NULL || PyDict_SetItem(numbers, string, value) < 0;
+    Py_XDECREF(value);
+    return failed ? -1 : number;
+}
+
+/* The number of each block's text among the page's different texts, in order of their coming. */
+int number_texts(const Page *page, int32_t *number, int32_t *copies) {
+    PyObject *known = PyDict_New();
+    int failed = known == NULL;
+    for (Py_ssize_t block = 0; !failed && block < page->blocks; block++) {
+        int64_t found = number_of_string(known, PyList_GET_ITEM(page->texts, block));
+        failed = found < 0;
+        if (!failed) {
+            number[block] = (int32_t)found;
+            copies[found]++;
+        }
+    }
+    Py_XDECREF(known);
+    return failed ? -1 : 0;
+}
+
+/* The class and the id of every element that has names worth reading. */
+int read_names(Page *page) {
+    PyObject *classes = PyDict_New(), *ids = PyDict_New();
+    Numbers pairs = {0};
+    Summary *summaries = PyMem_Malloc((page->size + 1) * sizeof(Summary));
+    int failed = classes == NULL || ids == NULL || numbers_open(&pairs, page->size + 1) < 0;
+    if (summaries == NULL) {
+        PyErr_NoMemory();
+        failed = 1;
+    }
+    for (Py_ssize_t row = 0; !failed && row < page->size; row++) {
+        page->classes[row] = 0;
+        if (page->code[row] == TEXT_NODE || !design.named[page->code[row]]) {
+            continue;
+        }
+        PyObject *node = PyList_GET_ITEM(page->nodes, row);
+        PyObject *name = PyObject_CallMethodOneArg(node, name_attr, name_class);
+        PyObject *id = name ? PyObject_CallMethodOneArg(node, name_attr, name_id) : NULL;
+        int64_t class_number = id ? number_of_string(classes, name) : -1;
+        int64_t id_number = class_number < 0 ? -1 : number_of_string(ids, id);
+        failed = id_number < 0;
+        if (!failed && (class_number || id_number)) {
+            int32_t known = pairs.count;
+            int32_t pair = number_of(&pairs, (class_number << 32) + id_number);
+            if (pair == known) {
+                summaries[pair] = summary_of_names(page->names, name, id);
+            }
+            page->classes[row] = class_number;
+            page->named[page->holder_of[row]] = summaries[pair];
+        }
+        Py_XDECREF(name);
+        Py_XDECREF(id);
+    }
+    Py_XDECREF(classes);
+    Py_XDECREF(ids);
+    numbers_close(&pairs);
+    PyMem_Free(summaries);
+    return failed ? -1 : 0;
+}
+
+/* How many siblings of its own tag and class each element has, itself included. */
+int count_repeats(Page *page) {
+    Numbers alike;
+    if (numbers_open(&alike, page->size + 1) < 0) {
+        return -1;
+    }
+    int32_t *group = PyMem_Malloc((page->size + 1) * 2 * sizeof(int32_t));
+    if (group == NULL) {
+        numbers_close(&alike);
+        PyErr_NoMemory();
+        return -1;
+    }
+    int32_t *count = group + page->size + 1;
+    memset(count, 0, (page->size + 1) * sizeof(int32_t));
+    for (Py_ssize_t row = 0; row < page->size; row++) {
+        if (page->code[row] == TEXT_NODE) {
+            continue;
+        }
+        /* Twice the tags, as the twin has it; its TAG has the first three codes less. */
+        page->signature[row] = page->classes[row] * (design.tags - 3) * 2 + page->code[row];
+        if (page->code[row] >= OTHER_TAG) {
+            int64_t key = page->parent[row] * ((int64_t)1 << 40) + page->signature[row];
+            count[group[row] = number_of(&alike, key)]++;
+        }
+    }
+    for (Py_ssize_t row = 0; row < page->size; row++) {
+        int element = page->code[row] >= OTHER_TAG && page->code[row] != TEXT_NODE;
+        page->repeats[row] = element ? count[group[row]] : 1;
+    }
+    numbers_close(&alike);
+    PyMem_Free(group);
+    return 0;
+}
+
+void inherit(Page *page) {
+    for (Py_ssize_t row = 0; row < page->size; row++) {
+        int64_t code = page->code[row];
+        if (code == TEXT_NODE) {
+            continue;
+        }
+        int32_t number = page->holder_of[row], repeats = page->repeats[row];
+        Holder *holder = page->holders + number, *parent = NULL;
+        if (row == 0) {
+            memset(holder, 0, sizeof(*holder));
+        } else {
+            parent = page->holders + page->holder_of[page->parent[row]];
+            *holder = *parent;
+        }
+        for (int i = 0; i < design.within.size; i++) {
+            holder->within[i] += design.within.code[i] == code;
+        }
+        for (int i = 0; i < design.inlined.size; i++) {
+            holder->inlined[i] += design.inlined.code[i] == code;
+        }
+        Summary named = page->named[number];
+        holder->lists += design.listed[code];
+        holder->depth += code >= OTHER_TAG;
+        holder->names += named.mean;
+        holder->known += named.mean != 0;
+        holder->high = larger(holder->high, named.high);
+        holder->low = smaller(holder->low, named.low);
+        holder->repeats = larger(holder->repeats, (float)repeats);
+        if (repeats > 2 && code != design.br) {
+            holder->record = (int32_t)row;
+        }
+        if (design.landmark[code]) {
+            holder->landmark = (int32_t)row;
+        }
+        /* For now the nearest element of a block's level, this one included. */
+        if (design.block[code] || code < OTHER_TAG) {
+            holder->above = (int32_t)row;
+        }
+    }
+}
+
+static int32_t above(const Page *page, int64_t row) {
+    return page->holders[page->holder_of[page->parent[row]]].above;
+}
+
+void place_blocks(Page *page) {
+    for (Py_ssize_t block = 0; block < page->blocks; block++) {
+        int64_t owner = page->owner[block];
+        page->level[block][0] = (int32_t)owner;
+        for (int i = 1; i < LEVELS; i++) {
+            page->level[block][i] = above(page, page->level[block][i - 1]);
+        }
+        page->records[block] = page->holders[page->holder_of[owner]].record;
+        page->landmarks[block] = page->holders[page->holder_of[owner]].landmark;
+    }
+}
+
+void count_characters(Page *page) {
+    for (Py_ssize_t block = 0; block < page->blocks; block++) {
+        PyObject *text = PyList_GET_ITEM(page->texts, block);
+        int kind = PyUnicode_KIND(text);
+        const void *data = PyUnicode_DATA(text);
+        Py_ssize_t size = PyUnicode_GET_LENGTH(text), most = design.characters - 1;
+        int32_t *counts = page->counts[block];
+        memset(counts, 0, sizeof(page->counts[block]));
+        for (Py_ssize_t i = 0; i < size; i++) {
+            Py_UCS4 letter = PyUnicode_READ(kind, data, i);
+            counts[design.character[(Py_ssize_t)letter < most ? (Py_ssize_t)letter : most]]++;
+        }
+    }
+}
+
+static int in_link(const Page *page, int64_t row) {
+    for (int i = 0; i < design.inlined.size; i++) {
+        if (design.inlined.code[i] == design.a) {
+            return around(page, row)->inlined[i] > 0;
+        }
+    }
+    return 0;
+}
+
+void sum_up(Page *page) {
+    memset(page->running, 0, (page->size + 1) * sizeof(page->running[0]));
+    memset(page->chars, 0, page->blocks * sizeof(int64_t));
+    memset(page->link_chars, 0, page->blocks * sizeof(int64_t));
+    for (Py_ssize_t block = 0; block < page->blocks; block++) {
+        int32_t *values = page->running[page->first[block] + 1];
+        int paragraph = page->code[page->owner[block]] == design.p;
+        values[BLOCKS] += 1;
+        values[WORDS] += (int32_t)page->words[block];
+        values[PROSE] += paragraph ? (int32_t)page->words[block] : 0;
+        values[STOPS] += page->counts[block][STOP];
+    }
+    for (Py_ssize_t piece = 0; piece < page->pieces; piece++) {
+        int64_t row = page->piece_row[piece], size = page->piece_size[piece];
+        int64_t linked = in_link(page, row) ? size : 0;
+        page->running[row + 1][CHARS] += (int32_t)size;
+        page->running[row + 1][LINK_CHARS] += (int32_t)linked;
+        page->chars[page->piece_block[piece]] += size;
+        page->link_chars[page->piece_block[piece]] += linked;
+    }
+    for (Py_ssize_t row = 0; row < page->size; row++) {
+        int32_t *values = page->running[row + 1];
+        values[IMAGES] += page->code[row] == design.img;
+        values[CONTROLS] += design.control[page->code[row]];
+        values[ANCHORS] += page->code[row] == design.a;
+        for (int i = 0; i < MEASURES; i++) {
+            values[i] += page->running[row][i];
+        }
+    }
+}
+
+const float *measures_of(Page *page, int64_t row) {
+    int32_t number = page->holder_of[row];
+    float *found = page->measures[number];
+    if (page->measured[number]) {
+        return found;
+    }
+    page->measured[number] = 1;
+    double words = (double)total(page, row, WORDS), blocks = at_least_one(total(page, row, BLOCKS));
+    found[0] = (float)log_of((int64_t)words);
+    found[1] = (float)(words / at_least_one(total(page, 0, WORDS)));
+    found[2] = (float)(total(page, row, LINK_CHARS) / at_least_one(total(page, row, CHARS)));
+    found[3] = (float)(total(page, row, PROSE) / at_least_one(total(page, 0, PROSE)));
+    found[4] = (float)log_of(total(page, row, BLOCKS));
+    found[5] = (float)(total(page, row, STOPS) / at_least_one((int64_t)words));
+    found[6] = (float)log_of(total(page, row, IMAGES));
+    found[7] = (float)(total(page, row, CONTROLS) / blocks);
+    found[8] = (float)(total(page, row, ANCHORS) / blocks);
+    return found;
+}

@@ -1,0 +1,128 @@
+/* What the model is told of a page is made in three steps: what each element is and holds
+ * (elements.c), a row of numbers for each block (columns.c), and the whole (features.c). */
+#ifndef TRAPLINE_PAGE_H
+#define TRAPLINE_PAGE_H
+
+#include "native.h"
+#include <math.h>
+
+enum { LEVELS = 5, MEASURES = 9, LOGS = 8192, ECHO_LETTERS = 64 };
+/* What is summed over subtrees. */
+enum { BLOCKS, WORDS, PROSE, STOPS, CHARS, LINK_CHARS, IMAGES, CONTROLS, ANCHORS };
+
+/* What an element passes on to all that it holds. */
+typedef struct {
+    uint32_t within[MAX_WITHIN], inlined[MAX_INLINED];
+    uint32_t lists, depth, known;
+    double names;
+    float high, low, repeats;
+    int32_t above, record, landmark;
+} Holder;
+
+typedef struct {
+    /* Given. */
+    PyObject *nodes, *texts;
+    Py_ssize_t size, blocks, pieces;
+    const int64_t *code, *parent, *last, *words, *owner, *first, *piece_row, *piece_block, *piece_size;
+    Lexicon *names, *short_texts, *headings, *prose, echo;
+    Py_ssize_t echoes, longest_echo;
+    uint64_t echo_sizes[ECHO_LETTERS];
+    /* Made; `holder_of` numbers the rows that are no texts. */
+    int32_t *holder_of;
+    Holder *holders;
+    int64_t *classes, *signature;
+    int32_t *repeats;
+    Summary *named;
+    int32_t (*running)[MEASURES];
+    float (*measures)[MEASURES];
+    uint8_t *measured;
+    int32_t (*level)[LEVELS];
+    int32_t *records, *landmarks, *section, *section_above;
+    int64_t *chars, *link_chars;
+    int32_t (*counts)[CLASSES];
+    Summary *heading_scores;
+    Py_ssize_t sections;
+    Letters room;
+} Page;
+
+/* A block's row of the matrix, filled from left to right. What a model of another width has no room
+ * for is counted all the same, so that it can be refused. */
+typedef struct {
+    float *cells;
+    Py_ssize_t size, used;
+} Row;
+
+/* Blocks of the same markup: how many, and how many words they have. */
+typedef struct {
+    int32_t *group;
+    int64_t *count, *words;
+} Alike;
+
+/* What is known of a block's place once all before it are counted. */
+typedef struct {
+    Py_ssize_t heading, first_h1;
+    int64_t words, all_words, prose, all_prose;
+} Progress;
+
+/* log1p of the smaller counts; made by `logs_open`. */
+extern double logs[LOGS];
+void logs_open(void);
+
+/* Nothing is less than none, but for a sum that has outgrown its bits. */
+static inline double log_of(int64_t count) {
+    if (count < 0) {
+        return 0;
+    }
+    return count < LOGS ? logs[count] : log1p((double)count);
+}
+
+static inline double at_least_one(int64_t count) {
+    return count > 1 ? (double)count : 1.0;
+}
+
+static inline float larger(float one, float other) {
+    return one > other ? one : other;
+}
+
+static inline float smaller(float one, float other) {
+    return one < other ? one : other;
+}
+
+/* The text node's parent: what it stands in. */
+static inline const Holder *around(const Page *page, int64_t row) {
+    return page->holders + page->holder_of[page->parent[row]];
+}
+
+static inline int64_t total(const Page *page, int64_t row, int what) {
+    return page->running[page->last[row] + 1][what] - page->running[row][what];
+}
+
+static inline void put(Row *row, double value) {
+    if (row->used < row->size) {
+        row->cells[row->used] = (float)value;
+    }
+    row->used++;
+}
+
+int number_texts(const Page *page, int32_t *number, int32_t *copies);
+int read_names(Page *page);
+int count_repeats(Page *page);
+void inherit(Page *page);
+void place_blocks(Page *page);
+void count_characters(Page *page);
+void sum_up(Page *page);
+const float *measures_of(Page *page, int64_t row);
+
+Progress start_of(const Page *page);
+int64_t root_of(const Page *page, double part);
+void sum_parts(const Page *page, int64_t (*parts)[MAX_INLINED]);
+void put_echo(Page *page, Py_ssize_t block, Row *row);
+void put_text(Page *page, Py_ssize_t block, Row *row);
+void put_tags(Page *page, Py_ssize_t block, const int64_t (*parts)[MAX_INLINED], Row *row);
+void put_place(const Page *page, Py_ssize_t block, Progress *progress, Row *row);
+void put_containers(Page *page, Py_ssize_t block, const int64_t roots[2], Row *row);
+void put_record(const Page *page, Py_ssize_t block, const Alike *alike, Row *row);
+void put_names(const Page *page, Py_ssize_t block, Row *row);
+int put_words(Page *page, Py_ssize_t block, float *passed, Row *row);
+
+#endif
