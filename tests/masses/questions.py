@@ -16,7 +16,7 @@ class Within(Enum):
 
     SCREEN = 100
     REPORT = 1000
-    COUNT = 10_000
+    COUNT = 30_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -2828,48 +2828,55 @@ CREATE TABLE store.site (
 ALTER TABLE ONLY store.site FORCE ROW LEVEL SECURITY;
 
 CREATE VIEW lexicon.crawl_job WITH (security_invoker='true') AS
- SELECT id,
-    COALESCE(((options ->> 'site_id'::text))::uuid, ( SELECT s.id
+ SELECT j.id,
+    COALESCE(((j.options ->> 'site_id'::text))::uuid, ( SELECT s.id
            FROM store.site s
           WHERE ((s.organisation_id = j.organisation_id) AND s.implicit AND (s.deleted_at IS NULL) AND (s.base_url = "substring"((j.options ->> 'url'::text), '^https?://[^/]+'::text)))
          LIMIT 1)) AS website_id,
     (COALESCE(( SELECT h.kind
            FROM queue.schedule h
           WHERE ((h.id)::text = (j.metadata ->> 'schedule_id'::text))), 'one_time'::text))::lexicon.job_type_enum AS job_type,
-    (COALESCE((options ->> 'url'::text), ( SELECT (t.payload ->> 'url'::text)
+    (COALESCE((j.options ->> 'url'::text), ( SELECT (t.payload ->> 'url'::text)
            FROM queue.task t
           WHERE (t.job_id = j.id)
           ORDER BY t.id
          LIMIT 1)))::character varying AS seed_url,
-    options AS embedded_config,
+    j.options AS embedded_config,
     (
-        CASE status
+        CASE j.status
             WHEN 'paused'::text THEN 'pending'::text
-            ELSE status
+            ELSE j.status
         END)::lexicon.status_enum AS status,
-    LEAST(GREATEST((5 - priority), 1), 10) AS priority,
-    scheduled_at,
-    started_at,
+    LEAST(GREATEST((5 - j.priority), 1), 10) AS priority,
+    j.scheduled_at,
+    j.started_at,
         CASE
-            WHEN (status <> 'cancelled'::text) THEN finished_at
+            WHEN (j.status <> 'cancelled'::text) THEN j.finished_at
             ELSE NULL::timestamp with time zone
         END AS completed_at,
         CASE
-            WHEN (status = 'cancelled'::text) THEN finished_at
+            WHEN (j.status = 'cancelled'::text) THEN j.finished_at
             ELSE NULL::timestamp with time zone
         END AS cancelled_at,
-    (cancelled_by)::character varying AS cancelled_by,
-    cancel_reason AS cancellation_reason,
-    error AS error_message,
-    retry_count,
-    max_retries,
-    metadata,
-    variables,
-    jsonb_build_object('pages_crawled', completed, 'pages_pending', remaining, 'errors', failed, 'pages_skipped', skipped, 'total', total, 'last_update', GREATEST(created_at, started_at, finished_at)) AS progress,
-    created_at,
-    GREATEST(created_at, started_at, finished_at) AS updated_at
-   FROM queue.job j
-  WHERE ((kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'scrape'::text, 'ingest'::text, 'warm'::text])) AND (NOT standing));
+    (j.cancelled_by)::character varying AS cancelled_by,
+    j.cancel_reason AS cancellation_reason,
+    j.error AS error_message,
+    j.retry_count,
+    j.max_retries,
+    j.metadata,
+    j.variables,
+    jsonb_build_object('pages_crawled', (j.completed - u.completed), 'pages_pending', (j.remaining - u.open), 'errors', (j.failed - u.failed), 'pages_skipped', j.skipped, 'total', (j.total - u.total), 'last_update', GREATEST(j.created_at, j.started_at, j.finished_at)) AS progress,
+    j.created_at,
+    GREATEST(j.created_at, j.started_at, j.finished_at) AS updated_at
+   FROM (queue.job j
+     LEFT JOIN LATERAL ( SELECT count(*) AS total,
+            count(*) FILTER (WHERE (d.status = 0)) AS completed,
+            count(*) FILTER (WHERE (d.status = 1)) AS failed,
+            count(*) FILTER (WHERE ((d.task_id IS NULL) AND (j.finished_at IS NULL))) AS open
+           FROM (queue.task t
+             LEFT JOIN queue.done d ON ((d.task_id = t.id)))
+          WHERE ((j.kind <> 'scrape'::text) AND (t.job_id = j.id) AND (NOT t.counted))) u ON (true))
+  WHERE ((j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'scrape'::text, 'ingest'::text, 'warm'::text])) AND (NOT j.standing));
 
 CREATE TABLE queue.job_log (
     id bigint NOT NULL,
@@ -3177,7 +3184,7 @@ UNION ALL
  SELECT (p.job).id AS id,
     nuq.status_of(p.state) AS status,
     (p.task).priority AS priority,
-    (p.job).created_at AS created_at,
+    (p.task).created_at AS created_at,
     p.finished_at,
     queue.uuid_of(p.lease_id) AS lock,
         CASE
@@ -3572,9 +3579,9 @@ CREATE VIEW rag.processing_jobs WITH (security_invoker='true') AS
     (((p.task).payload ->> 'application_id'::text))::uuid AS application_id,
     (((p.task).payload ->> 'source_id'::text))::uuid AS knowledge_source_id,
     (
-        CASE
-            WHEN ((p.task).kind = 'file'::text) THEN 'file'::text
-            WHEN (s.kind = 'site'::text) THEN 'crawl_page'::text
+        CASE COALESCE(s.kind, (p.task).kind)
+            WHEN 'site'::text THEN 'crawl_page'::text
+            WHEN 'file'::text THEN 'file'::text
             ELSE 'url'::text
         END)::character varying AS type,
     (
@@ -3982,7 +3989,11 @@ CREATE VIEW webhook.crawl_sessions WITH (security_invoker='true') AS
     ((completed - beside[2]))::integer AS completed_urls,
     ((failed - beside[3]))::integer AS failed_urls,
     ((total - beside[1]))::integer AS total_pages,
-    (beside[4])::integer AS pages_indexed,
+    (
+        CASE kind
+            WHEN 'ingest'::text THEN (completed - beside[2])
+            ELSE beside[4]
+        END)::integer AS pages_indexed,
     ((failed - beside[3]))::integer AS pages_failed,
     COALESCE(( SELECT x.milliseconds
            FROM measure.job_time x

@@ -118,7 +118,7 @@ SELECT
     (p.job).id AS id,
     nuq.status_of(p.state) AS status,
     (p.task).priority,
-    (p.job).created_at AS created_at,
+    (p.task).created_at AS created_at,
     p.finished_at,
     queue.uuid_of(p.lease_id) AS lock,
     CASE WHEN p.state = 'running' THEN p.started_at END AS locked_at,

@@ -6,8 +6,10 @@ SELECT
     queue.uuid_of((p.task).id) AS id,
     ((p.task).payload ->> 'application_id')::uuid AS application_id,
     ((p.task).payload ->> 'source_id')::uuid AS knowledge_source_id,
-    CASE WHEN (p.task).kind = 'file' THEN 'file' WHEN s.kind = 'site' THEN 'crawl_page' ELSE 'url' END
-        ::varchar AS type,
+    -- Pages that a Firecrawl elsewhere tells of come as files, but are pages.
+    CASE coalesce(s.kind, (p.task).kind)
+        WHEN 'site' THEN 'crawl_page' WHEN 'file' THEN 'file' ELSE 'url'
+    END::varchar AS type,
     CASE p.state
         WHEN 'queued' THEN 'pending' WHEN 'running' THEN 'processing' WHEN 'skipped' THEN 'cancelled'
         ELSE p.state

@@ -28,7 +28,8 @@ SELECT
     (s.completed - s.beside[2])::integer AS completed_urls,
     (s.failed - s.beside[3])::integer AS failed_urls,
     (s.total - s.beside[1])::integer AS total_pages,
-    s.beside[4]::integer AS pages_indexed,
+    -- What an ingest does, it makes searchable.
+    CASE s.kind WHEN 'ingest' THEN s.completed - s.beside[2] ELSE s.beside[4] END::integer AS pages_indexed,
     (s.failed - s.beside[3])::integer AS pages_failed,
     coalesce((SELECT x.milliseconds FROM measure.job_time x
               WHERE x.job_id = s.id AND x.type = 'chunking'), 0.0) AS total_chunking_ms,
