@@ -33,6 +33,7 @@ from trapline.measure.recorder import drop_sums
 from trapline.measure.sql import rollups as measured_days
 from trapline.pipeline import followups, renewing, retention, sites, templates
 from trapline.pipeline import intake as intakes
+from trapline.pipeline.commissioning import Commissioning
 from trapline.pipeline.gathering import Gathering, extract_kind
 from trapline.pipeline.ingesting import Ingesting
 from trapline.pipeline.intake import Intake
@@ -40,6 +41,7 @@ from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds, ingest_kinds
 from trapline.pipeline.language import LanguageModel
 from trapline.pipeline.mapping import Mapper
+from trapline.pipeline.parsing import ExternalParser
 from trapline.pipeline.renewing import Renewing
 from trapline.pipeline.results import Results
 from trapline.pipeline.scraping import Scraper
@@ -137,12 +139,13 @@ async def working(
         Fetcher(settings) as fetcher,
         Poster(settings) as poster,
         LanguageModel(settings) as model,
+        ExternalParser(settings) as parser,
         Searching(settings, database, Searcher(Embedders(settings), recorder)) as searching,
     ):
         steps = Steps(database, settings, fetcher, model)
         keeping = _keeping(settings)
         gathering = Gathering(model)
-        ingesting = Ingesting(database, settings, keeping.blobs, Embedders(settings))
+        ingesting = Ingesting(database, settings, keeping.blobs, Embedders(settings), parser)
         intake = Intake(database, settings, keeping.blobs)
         surveyor = Surveyor(database, steps)
         kinds = crawl_kinds(
@@ -155,6 +158,7 @@ async def working(
                 ingesting.index,
                 intake.awaited,
                 Renewing(database, ingesting).run,
+                Commissioning(database, settings).ask,
             ),
         )
         kinds.register(extract_kind(gathering.extract))

@@ -43,7 +43,7 @@ def _printed(found: Filled) -> list[Question]:
     return [
         Question("nuq: recent completed scrapes", NUQ["recent completed scrapes"]),
         Question("nuq: crawl results by group", group),
-        Question("nuq: failed jobs, 6 hours", NUQ["failed jobs"]),
+        Question("nuq: failed jobs, 6 hours", NUQ["failed jobs"], within=Within.REPORT),
         Question(
             "nuq: jobs with sessions, 1 hour", NUQ["jobs with sessions"], within=Within.REPORT
         ),

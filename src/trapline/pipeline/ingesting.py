@@ -33,15 +33,19 @@ from trapline.knowledge.indexing import (
     known_vectors,
 )
 from trapline.knowledge.sql import sources as queries
+from trapline.logs import get_logger
 from trapline.measure import Recorder
 from trapline.model import Document, JobId, SourceId
 from trapline.pipeline.kinds import FileTask, IndexTask
+from trapline.pipeline.parsing import ExternalParser, ParserFailed, with_warning
 from trapline.pipeline.sql import ingestion
 from trapline.queue.finishing import Finished
 from trapline.queue.retries import Skip
 from trapline.queue.tasks import Task
 from trapline.settings import Settings
 from trapline.store.blobs import Blobs
+
+log = get_logger(__name__)
 
 T = TypeVar("T")
 
@@ -73,6 +77,7 @@ class Ingesting:
     settings: Settings
     blobs: Blobs
     embedders: Embedders
+    parser: ExternalParser | None = None
     _small: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_SMALL_AT_ONCE))
     _large: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_LARGE_AT_ONCE))
     # Apart from the threads that others use: a slow file must not keep short ones waiting.
@@ -158,8 +163,16 @@ class Ingesting:
             body = await self.blobs.get(conn, bytes.fromhex(payload.sha256))
         name = payload.name.rpartition("/")[2]
         content_type = payload.content_type or media_type(None, sniff(body))
+        url = f"file:///{quote(name)}"
         readers = self._large_readers if large else self._small_readers
-        return await _in(readers, lambda: extract(body, content_type, f"file:///{quote(name)}"))
+        own = partial(extract, body, content_type, url)
+        if self.parser is None or not self.parser.wants(body, content_type, name):
+            return await _in(readers, own)
+        try:
+            return await self.parser.read(body, content_type, url)
+        except ParserFailed as error:
+            log.warning("the external parser failed", name=name, error=str(error))
+            return with_warning(await _in(readers, own), str(error))
 
     async def _prepared(
         self,
