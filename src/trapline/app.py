@@ -178,6 +178,7 @@ async def working(
             store=keeping.keep,
         )
         keeping.agent = worker.agent
+        keeping.recorder = ingesting.recorder = recorder
         steps.leaving = Leaving(database, worker.freed)
         scraper = gathering.scraper = _scraper(steps, keeping, worker.agent, worker.bell)
         results = Results(database, keeping.blobs)

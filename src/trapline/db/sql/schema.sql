@@ -677,6 +677,8 @@ CREATE TABLE queue.job (
     cancelled_by text,
     cancel_reason text,
     error text,
+    id_text character varying GENERATED ALWAYS AS ((id)::text) STORED NOT NULL,
+    begun_at timestamp with time zone GENERATED ALWAYS AS (COALESCE(started_at, created_at)) STORED NOT NULL,
     CONSTRAINT job_check CHECK ((parent_id <> id)),
     CONSTRAINT job_check1 CHECK ((retry_of <> id)),
     CONSTRAINT job_check2 CHECK (((task_limit IS NULL) OR (reserved <= task_limit))),
@@ -726,25 +728,6 @@ CREATE FUNCTION nuq.data_of(t queue.task, j queue.job) RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (jsonb_strip_nulls(jsonb_build_object('mode', (t).kind, 'team_id', (t).organisation_id, 'url', ((t).payload ->> 'url'::text), 'sitemapUrl', CASE (t).kind WHEN 'kickoff_sitemap'::text THEN ((t).payload ->> 'url'::text) ELSE NULL::text END, 'location', CASE (t).kind WHEN 'kickoff_sitemap'::text THEN ((t).payload ->> 'url'::text) ELSE NULL::text END, 'scrapeOptions', COALESCE(((j).metadata #> '{firecrawl,options,scrapeOptions}'::text[]), ((j).options -> 'scrape'::text), '{}'::jsonb), 'crawlerOptions', CASE WHEN ((j).kind <> 'scrape'::text) THEN ((COALESCE(((j).metadata #> '{firecrawl,options}'::text[]), (j).options, '{}'::jsonb) - 'scrapeOptions'::text) - 'scrape'::text) ELSE NULL::jsonb END, 'internalOptions', jsonb_build_object('teamId', (t).organisation_id), 'origin', COALESCE(((j).metadata ->> 'origin'::text), 'api'::text), 'crawl_id', CASE WHEN ((j).kind <> 'scrape'::text) THEN (j).id ELSE NULL::uuid END, 'sitemapped', CASE WHEN ((t).kind = 'single_urls'::text) THEN ((t).source = 2) ELSE NULL::boolean END, 'v1', true, 'is_scrape', ((j).kind = 'scrape'::text), 'zeroDataRetention', (j).zero_data_retention, 'traceContext', CASE WHEN (COALESCE((t).trace_id, (j).trace_id) IS NOT NULL) THEN jsonb_build_object('traceId', COALESCE((t).trace_id, (j).trace_id)) ELSE NULL::jsonb END)) || jsonb_build_object('apiKeyId', ((j).metadata -> 'api_key'::text)));
 
-CREATE TABLE queue.done (
-    task_id bigint NOT NULL,
-    status smallint NOT NULL,
-    code smallint,
-    attempts smallint NOT NULL,
-    stalls smallint NOT NULL,
-    agent_id bigint,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone DEFAULT now() NOT NULL,
-    error text,
-    result jsonb,
-    CONSTRAINT done_check CHECK (((status <> 1) OR (error IS NOT NULL))),
-    CONSTRAINT done_status_check CHECK (((status >= 0) AND (status <= 3)))
-);
-ALTER TABLE ONLY queue.done ALTER COLUMN error SET STATISTICS 0;
-ALTER TABLE ONLY queue.done ALTER COLUMN result SET STATISTICS 0;
-
-ALTER TABLE ONLY queue.done FORCE ROW LEVEL SECURITY;
-
 CREATE TABLE store.version (
     id bigint NOT NULL,
     organisation_id uuid NOT NULL,
@@ -771,9 +754,13 @@ CREATE TABLE store.version (
 
 ALTER TABLE ONLY store.version FORCE ROW LEVEL SECURITY;
 
-CREATE FUNCTION nuq.document_of(t queue.task, d queue.done, v store.version) RETURNS jsonb
+CREATE FUNCTION nuq.document_of(t queue.task, result jsonb, finished_at timestamp with time zone, v store.version) RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN jsonb_strip_nulls(jsonb_build_object('id', ((v).id)::text, 'url', ((d).result ->> 'url'::text), 'content', COALESCE((v).markdown, ''::text), 'markdown', (v).markdown, 'llm_extraction', ((d).result #> '{answers,json}'::text[]), 'createdAt', (v).fetched_at, 'updatedAt', (d).finished_at, 'type', (v).page_type, 'linksOnPage', (v).links, 'childrenLinks', jsonb_path_query_array((v).links, '$[*]?(@ starts with $"origin")'::jsonpath, jsonb_build_object('origin', "substring"(((d).result ->> 'url'::text), '^https?://[^/]+/'::text))), 'provider', 'trapline', 'warning', (v).warning, 'metadata', (COALESCE(((v).metadata -> 'declared'::text), '{}'::jsonb) || jsonb_build_object('title', (v).title, 'description', ((v).metadata -> 'description'::text), 'language', (v).language, 'author', ((v).metadata -> 'author'::text), 'sourceURL', ((t).payload ->> 'url'::text), 'url', ((d).result ->> 'url'::text), 'statusCode', ((d).result -> 'status'::text), 'contentType', (v).content_type))));
+    RETURN jsonb_strip_nulls(jsonb_build_object('id', ((v).id)::text, 'url', (result ->> 'url'::text), 'content', COALESCE((v).markdown, ''::text), 'markdown', (v).markdown, 'llm_extraction', (result #> '{answers,json}'::text[]), 'createdAt', (v).fetched_at, 'updatedAt', finished_at, 'type', (v).page_type, 'linksOnPage', (v).links, 'childrenLinks', jsonb_path_query_array((v).links, '$[*]?(@ starts with $"origin")'::jsonpath, jsonb_build_object('origin', "substring"((result ->> 'url'::text), '^https?://[^/]+/'::text))), 'provider', 'trapline', 'warning', (v).warning, 'metadata', (COALESCE(((v).metadata -> 'declared'::text), '{}'::jsonb) || jsonb_build_object('title', (v).title, 'description', ((v).metadata -> 'description'::text), 'language', (v).language, 'author', ((v).metadata -> 'author'::text), 'sourceURL', ((t).payload ->> 'url'::text), 'url', (result ->> 'url'::text), 'statusCode', (result -> 'status'::text), 'contentType', (v).content_type))));
+
+CREATE FUNCTION nuq.status_of(state text) RETURNS nuq.job_status
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE state WHEN 'completed'::text THEN 'completed'::nuq.job_status WHEN 'failed'::text THEN 'failed'::nuq.job_status WHEN 'skipped'::text THEN 'failed'::nuq.job_status WHEN 'running'::text THEN 'active'::nuq.job_status WHEN 'queued'::text THEN 'queued'::nuq.job_status ELSE NULL::nuq.job_status END;
 
 CREATE TABLE deliver.endpoint (
     id uuid NOT NULL,
@@ -2311,23 +2298,6 @@ EXCEPTION WHEN data_exception THEN
 END
 $$;
 
-CREATE TABLE measure.job_time (
-    job_id uuid NOT NULL,
-    type text NOT NULL,
-    organisation_id uuid NOT NULL,
-    operations bigint NOT NULL,
-    failures bigint NOT NULL,
-    milliseconds double precision NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
-)
-WITH (fillfactor='70');
-
-ALTER TABLE ONLY measure.job_time FORCE ROW LEVEL SECURITY;
-
-CREATE FUNCTION webhook.took(job uuid, kind text) RETURNS double precision
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN COALESCE((SELECT x.milliseconds FROM measure.job_time x WHERE ((x.job_id = took.job) AND (x.type = took.kind))), (0.0)::double precision);
-
 CREATE TABLE knowledge.application (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
     organisation_id uuid NOT NULL,
@@ -2477,8 +2447,27 @@ CREATE VIEW bee.domains WITH (security_invoker='true') AS
     created_at
    FROM frontier.host h;
 
+CREATE TABLE queue.done (
+    task_id bigint NOT NULL,
+    status smallint NOT NULL,
+    code smallint,
+    attempts smallint NOT NULL,
+    stalls smallint NOT NULL,
+    agent_id bigint,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone DEFAULT now() NOT NULL,
+    error text,
+    result jsonb,
+    CONSTRAINT done_check CHECK (((status <> 1) OR (error IS NOT NULL))),
+    CONSTRAINT done_status_check CHECK (((status >= 0) AND (status <= 3)))
+);
+ALTER TABLE ONLY queue.done ALTER COLUMN error SET STATISTICS 0;
+ALTER TABLE ONLY queue.done ALTER COLUMN result SET STATISTICS 0;
+
+ALTER TABLE ONLY queue.done FORCE ROW LEVEL SECURITY;
+
 CREATE VIEW bee.jobs WITH (security_invoker='true') AS
- SELECT (j.id)::text AS id,
+ SELECT (j.id_text)::text AS id,
     bee.domain_of(j.organisation_id, (j.options ->> 'url'::text)) AS domain_id,
     (j.member_id)::text AS user_id,
     (j.organisation_id)::text AS organisation_id,
@@ -2508,13 +2497,13 @@ CREATE VIEW bee.jobs WITH (security_invoker='true') AS
     (NULLIF((j.options -> 'exclude'::text), '[]'::jsonb))::text AS exclude_paths,
     j.required_workers
    FROM (queue.job j
-     CROSS JOIN LATERAL ( SELECT count(*) AS total,
+     LEFT JOIN LATERAL ( SELECT count(*) AS total,
             count(d.task_id) AS ended,
             count(*) FILTER (WHERE (d.status = 0)) AS completed,
             count(*) FILTER (WHERE (d.status = 1)) AS failed
            FROM (queue.task t
              LEFT JOIN queue.done d ON ((d.task_id = t.id)))
-          WHERE ((j.kind <> 'scrape'::text) AND (t.job_id = j.id) AND (NOT t.counted))) u)
+          WHERE ((j.kind <> 'scrape'::text) AND (t.job_id = j.id) AND (NOT t.counted))) u ON (true))
   WHERE (NOT j.standing);
 
 CREATE TABLE tenancy.organisation (
@@ -2545,6 +2534,21 @@ CREATE VIEW bee.pages WITH (security_invoker='true') AS
     path,
     created_at
    FROM frontier.url u;
+
+CREATE TABLE queue.agent (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    name text NOT NULL,
+    user_agent text,
+    host text NOT NULL,
+    pid integer NOT NULL,
+    capacity integer NOT NULL,
+    kinds text[] NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    heartbeat_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    died boolean DEFAULT false NOT NULL
+);
 
 CREATE TABLE queue.lane (
     id bigint NOT NULL,
@@ -2585,6 +2589,17 @@ WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000',
 
 ALTER TABLE ONLY queue.leased FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE queue.quota (
+    organisation_id uuid NOT NULL,
+    active integer DEFAULT 0 NOT NULL,
+    day date DEFAULT '1970-01-01'::date NOT NULL,
+    pages bigint DEFAULT 0 NOT NULL,
+    kept_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY queue.quota FORCE ROW LEVEL SECURITY;
+
 CREATE SEQUENCE queue.turn_number
     START WITH 1
     INCREMENT BY 1
@@ -2618,95 +2633,155 @@ WITH (autovacuum_vacuum_scale_factor='0.01');
 
 ALTER TABLE ONLY queue.waiting FORCE ROW LEVEL SECURITY;
 
+CREATE VIEW queue.place WITH (security_invoker='true') AS
+ SELECT 'completed'::text AS state,
+    t.*::queue.task AS task,
+    j.*::queue.job AS job,
+    (d.attempts)::integer AS attempts,
+    (d.stalls)::integer AS stalls,
+    d.started_at,
+    d.finished_at,
+    d.error,
+    d.result,
+    NULL::bigint AS lease_id,
+    NULL::timestamp with time zone AS heartbeat_at,
+    NULL::timestamp with time zone AS deadline,
+    false AS held
+   FROM ((queue.done d
+     JOIN queue.task t ON ((t.id = d.task_id)))
+     LEFT JOIN queue.job j ON ((j.id = t.job_id)))
+  WHERE (d.status = 0)
+UNION ALL
+ SELECT 'failed'::text AS state,
+    t.*::queue.task AS task,
+    j.*::queue.job AS job,
+    d.attempts,
+    d.stalls,
+    d.started_at,
+    d.finished_at,
+    d.error,
+    d.result,
+    NULL::bigint AS lease_id,
+    NULL::timestamp with time zone AS heartbeat_at,
+    NULL::timestamp with time zone AS deadline,
+    false AS held
+   FROM ((queue.done d
+     JOIN queue.task t ON ((t.id = d.task_id)))
+     LEFT JOIN queue.job j ON ((j.id = t.job_id)))
+  WHERE (d.status = 1)
+UNION ALL
+ SELECT 'skipped'::text AS state,
+    t.*::queue.task AS task,
+    j.*::queue.job AS job,
+    d.attempts,
+    d.stalls,
+    d.started_at,
+    d.finished_at,
+    COALESCE(d.error,
+        CASE d.status
+            WHEN 2 THEN 'skipped'::text
+            ELSE 'cancelled'::text
+        END) AS error,
+    d.result,
+    NULL::bigint AS lease_id,
+    NULL::timestamp with time zone AS heartbeat_at,
+    NULL::timestamp with time zone AS deadline,
+    false AS held
+   FROM ((queue.done d
+     JOIN queue.task t ON ((t.id = d.task_id)))
+     LEFT JOIN queue.job j ON ((j.id = t.job_id)))
+  WHERE (d.status = ANY (ARRAY[2, 3]))
+UNION ALL
+ SELECT 'running'::text AS state,
+    t.*::queue.task AS task,
+    j.*::queue.job AS job,
+    r.attempts,
+    r.stalls,
+    e.claimed_at AS started_at,
+    NULL::timestamp with time zone AS finished_at,
+    NULL::text AS error,
+    NULL::jsonb AS result,
+    e.id AS lease_id,
+    GREATEST(a.heartbeat_at, e.claimed_at) AS heartbeat_at,
+    NULL::timestamp with time zone AS deadline,
+    false AS held
+   FROM ((((queue.leased r
+     JOIN queue.lease e ON ((e.id = r.lease_id)))
+     LEFT JOIN queue.agent a ON ((a.id = e.agent_id)))
+     JOIN queue.task t ON ((t.id = r.task_id)))
+     LEFT JOIN queue.job j ON ((j.id = t.job_id)))
+UNION ALL
+ SELECT 'queued'::text AS state,
+    t.*::queue.task AS task,
+    j.*::queue.job AS job,
+    r.attempts,
+    r.stalls,
+    NULL::timestamp with time zone AS started_at,
+    NULL::timestamp with time zone AS finished_at,
+    NULL::text AS error,
+    NULL::jsonb AS result,
+    NULL::bigint AS lease_id,
+    NULL::timestamp with time zone AS heartbeat_at,
+    r.deadline,
+    (COALESCE((j.active >= j.max_active), false) OR (EXISTS ( SELECT
+           FROM (queue.quota q
+             JOIN tenancy.organisation o ON ((o.id = q.organisation_id)))
+          WHERE ((q.organisation_id = t.organisation_id) AND (q.active >= o.max_concurrency))))) AS held
+   FROM (((queue.ready r
+     JOIN queue.lane l ON ((l.id = r.lane_id)))
+     JOIN queue.job j ON ((j.id = l.job_id)))
+     JOIN queue.task t ON (((t.id = r.task_id) AND (t.job_id = l.job_id))))
+  WHERE (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text]))
+UNION ALL
+ SELECT 'queued'::text AS state,
+    t.*::queue.task AS task,
+    j.*::queue.job AS job,
+    r.attempts,
+    r.stalls,
+    NULL::timestamp with time zone AS started_at,
+    NULL::timestamp with time zone AS finished_at,
+    NULL::text AS error,
+    NULL::jsonb AS result,
+    NULL::bigint AS lease_id,
+    NULL::timestamp with time zone AS heartbeat_at,
+    r.deadline,
+    (COALESCE((j.active >= j.max_active), false) OR (EXISTS ( SELECT
+           FROM (queue.quota q
+             JOIN tenancy.organisation o ON ((o.id = q.organisation_id)))
+          WHERE ((q.organisation_id = t.organisation_id) AND (q.active >= o.max_concurrency))))) AS held
+   FROM (((queue.waiting r
+     JOIN queue.lane l ON ((l.id = r.lane_id)))
+     JOIN queue.job j ON ((j.id = l.job_id)))
+     JOIN queue.task t ON (((t.id = r.task_id) AND (t.job_id = l.job_id))))
+  WHERE (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text]));
+
 CREATE VIEW bee.tasks WITH (security_invoker='true') AS
- SELECT (t.id)::text AS id,
-    (t.job_id)::text AS job_id,
-    bee.domain_of(t.organisation_id, (t.payload ->> 'url'::text)) AS domain_id,
-    bee.page_of(t.organisation_id, (t.payload ->> 'url'::text)) AS page_id,
-    x.status,
-        CASE t.source
+ SELECT ((task).id)::text AS id,
+    ((job).id_text)::text AS job_id,
+    bee.domain_of((task).organisation_id, ((task).payload ->> 'url'::text)) AS domain_id,
+    bee.page_of((task).organisation_id, ((task).payload ->> 'url'::text)) AS page_id,
+        CASE state
+            WHEN 'queued'::text THEN 'pending'::text
+            ELSE state
+        END AS status,
+        CASE (task).source
             WHEN 1 THEN 'link'::text
             WHEN 2 THEN 'sitemap'::text
             ELSE 'manual'::text
         END AS source_type,
-    (t.payload ->> 'found_on'::text) AS source_url,
-    t.created_at,
-    x.started_at,
-    x.finished_at AS completed_at,
-    x.status_code,
-    bee.response_time(t.job_id, x.visit_id) AS response_time,
-    bee.cache_status(t.job_id, x.visit_id) AS cache_status,
-    bee.content_type(t.job_id, x.visit_id) AS content_type,
-    x.error,
-    GREATEST((x.attempts - 1), 0) AS retry_count,
-    ((- t.priority))::real AS priority_score
-   FROM (( SELECT d.task_id,
-            'completed'::text AS status,
-            d.started_at,
-            d.finished_at,
-            ((d.result ->> 'status'::text))::integer AS status_code,
-            ((d.result ->> 'visit_id'::text))::bigint AS visit_id,
-            d.error,
-            (d.attempts)::integer AS attempts
-           FROM queue.done d
-          WHERE (d.status = 0)
-        UNION ALL
-         SELECT d.task_id,
-                CASE d.status
-                    WHEN 1 THEN 'failed'::text
-                    ELSE 'skipped'::text
-                END AS status,
-            d.started_at,
-            d.finished_at,
-            ((d.result ->> 'status'::text))::integer AS status_code,
-            ((d.result ->> 'visit_id'::text))::bigint AS visit_id,
-            COALESCE(d.error,
-                CASE d.status
-                    WHEN 3 THEN 'cancelled'::text
-                    ELSE NULL::text
-                END) AS error,
-            d.attempts
-           FROM queue.done d
-          WHERE (d.status <> 0)
-        UNION ALL
-         SELECT l.task_id,
-            'running'::text AS status,
-            e.claimed_at AS started_at,
-            NULL::timestamp with time zone AS finished_at,
-            NULL::integer AS status_code,
-            NULL::bigint AS visit_id,
-            NULL::text AS error,
-            l.attempts
-           FROM (queue.leased l
-             JOIN queue.lease e ON ((e.id = l.lease_id)))
-        UNION ALL
-         SELECT r.task_id,
-            'pending'::text AS status,
-            NULL::timestamp with time zone AS started_at,
-            NULL::timestamp with time zone AS finished_at,
-            NULL::integer AS status_code,
-            NULL::bigint AS visit_id,
-            NULL::text AS error,
-            r.attempts
-           FROM queue.ready r
-          WHERE (EXISTS ( SELECT
-                   FROM queue.lane l
-                  WHERE ((l.id = r.lane_id) AND l.open)))
-        UNION ALL
-         SELECT w.task_id,
-            'pending'::text AS status,
-            NULL::timestamp with time zone AS started_at,
-            NULL::timestamp with time zone AS finished_at,
-            NULL::integer AS status_code,
-            NULL::bigint AS visit_id,
-            NULL::text AS error,
-            w.attempts
-           FROM queue.waiting w
-          WHERE (EXISTS ( SELECT
-                   FROM queue.lane l
-                  WHERE ((l.id = w.lane_id) AND l.open)))) x
-     JOIN queue.task t ON ((t.id = x.task_id)))
-  WHERE (t.kind = 'single_urls'::text);
+    ((task).payload ->> 'found_on'::text) AS source_url,
+    (task).created_at AS created_at,
+    started_at,
+    finished_at AS completed_at,
+    ((result ->> 'status'::text))::integer AS status_code,
+    bee.response_time((task).job_id, ((result ->> 'visit_id'::text))::bigint) AS response_time,
+    bee.cache_status((task).job_id, ((result ->> 'visit_id'::text))::bigint) AS cache_status,
+    bee.content_type((task).job_id, ((result ->> 'visit_id'::text))::bigint) AS content_type,
+    error,
+    GREATEST((attempts - 1), 0) AS retry_count,
+    ((- (task).priority))::real AS priority_score
+   FROM queue.place p
+  WHERE ((task).kind = 'single_urls'::text);
 
 CREATE TABLE tenancy.member (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
@@ -3156,48 +3231,55 @@ CREATE TABLE store.site (
 ALTER TABLE ONLY store.site FORCE ROW LEVEL SECURITY;
 
 CREATE VIEW lexicon.crawl_job WITH (security_invoker='true') AS
- SELECT id,
-    COALESCE(((options ->> 'site_id'::text))::uuid, ( SELECT s.id
+ SELECT j.id,
+    COALESCE(((j.options ->> 'site_id'::text))::uuid, ( SELECT s.id
            FROM store.site s
           WHERE ((s.organisation_id = j.organisation_id) AND s.implicit AND (s.deleted_at IS NULL) AND (s.base_url = "substring"((j.options ->> 'url'::text), '^https?://[^/]+'::text)))
          LIMIT 1)) AS website_id,
     (COALESCE(( SELECT h.kind
            FROM queue.schedule h
           WHERE ((h.id)::text = (j.metadata ->> 'schedule_id'::text))), 'one_time'::text))::lexicon.job_type_enum AS job_type,
-    (COALESCE((options ->> 'url'::text), ( SELECT (t.payload ->> 'url'::text)
+    (COALESCE((j.options ->> 'url'::text), ( SELECT (t.payload ->> 'url'::text)
            FROM queue.task t
           WHERE (t.job_id = j.id)
           ORDER BY t.id
          LIMIT 1)))::character varying AS seed_url,
-    options AS embedded_config,
+    j.options AS embedded_config,
     (
-        CASE status
+        CASE j.status
             WHEN 'paused'::text THEN 'pending'::text
-            ELSE status
+            ELSE j.status
         END)::lexicon.status_enum AS status,
-    LEAST(GREATEST((5 - priority), 1), 10) AS priority,
-    scheduled_at,
-    started_at,
+    LEAST(GREATEST((5 - j.priority), 1), 10) AS priority,
+    j.scheduled_at,
+    j.started_at,
         CASE
-            WHEN (status <> 'cancelled'::text) THEN finished_at
+            WHEN (j.status <> 'cancelled'::text) THEN j.finished_at
             ELSE NULL::timestamp with time zone
         END AS completed_at,
         CASE
-            WHEN (status = 'cancelled'::text) THEN finished_at
+            WHEN (j.status = 'cancelled'::text) THEN j.finished_at
             ELSE NULL::timestamp with time zone
         END AS cancelled_at,
-    (cancelled_by)::character varying AS cancelled_by,
-    cancel_reason AS cancellation_reason,
-    error AS error_message,
-    retry_count,
-    max_retries,
-    metadata,
-    variables,
-    jsonb_build_object('pages_crawled', completed, 'pages_pending', remaining, 'errors', failed, 'pages_skipped', skipped, 'total', total, 'last_update', GREATEST(created_at, started_at, finished_at)) AS progress,
-    created_at,
-    GREATEST(created_at, started_at, finished_at) AS updated_at
-   FROM queue.job j
-  WHERE ((kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'scrape'::text, 'ingest'::text, 'warm'::text])) AND (NOT standing));
+    (j.cancelled_by)::character varying AS cancelled_by,
+    j.cancel_reason AS cancellation_reason,
+    j.error AS error_message,
+    j.retry_count,
+    j.max_retries,
+    j.metadata,
+    j.variables,
+    jsonb_build_object('pages_crawled', (j.completed - u.completed), 'pages_pending', (j.remaining - u.open), 'errors', (j.failed - u.failed), 'pages_skipped', j.skipped, 'total', (j.total - u.total), 'last_update', GREATEST(j.created_at, j.started_at, j.finished_at)) AS progress,
+    j.created_at,
+    GREATEST(j.created_at, j.started_at, j.finished_at) AS updated_at
+   FROM (queue.job j
+     LEFT JOIN LATERAL ( SELECT count(*) AS total,
+            count(*) FILTER (WHERE (d.status = 0)) AS completed,
+            count(*) FILTER (WHERE (d.status = 1)) AS failed,
+            count(*) FILTER (WHERE ((d.task_id IS NULL) AND (j.finished_at IS NULL))) AS open
+           FROM (queue.task t
+             LEFT JOIN queue.done d ON ((d.task_id = t.id)))
+          WHERE ((j.kind <> 'scrape'::text) AND (t.job_id = j.id) AND (NOT t.counted))) u ON (true))
+  WHERE ((j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'scrape'::text, 'ingest'::text, 'warm'::text])) AND (NOT j.standing));
 
 CREATE TABLE queue.job_log (
     id bigint NOT NULL,
@@ -3309,6 +3391,19 @@ CREATE VIEW lexicon.website WITH (security_invoker='true') AS
     (created_by)::character varying AS created_by
    FROM store.site s
   WHERE (deleted_at IS NULL);
+
+CREATE TABLE measure.job_time (
+    job_id uuid NOT NULL,
+    type text NOT NULL,
+    organisation_id uuid NOT NULL,
+    operations bigint NOT NULL,
+    failures bigint NOT NULL,
+    milliseconds double precision NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY measure.job_time FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE measure.operation (
     id bigint NOT NULL,
@@ -3458,232 +3553,78 @@ CREATE VIEW nuq.queue_crawl_finished WITH (security_invoker='true') AS
    FROM queue.job j
   WHERE ((kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])) AND (NOT standing) AND (status = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])));
 
-CREATE TABLE queue.quota (
-    organisation_id uuid NOT NULL,
-    active integer DEFAULT 0 NOT NULL,
-    day date DEFAULT '1970-01-01'::date NOT NULL,
-    pages bigint DEFAULT 0 NOT NULL,
-    kept_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL
-)
-WITH (fillfactor='50');
-
-ALTER TABLE ONLY queue.quota FORCE ROW LEVEL SECURITY;
-
 CREATE VIEW nuq.queue_scrape WITH (security_invoker='true') AS
- SELECT queue.uuid_of(t.id) AS id,
-    'completed'::nuq.job_status AS status,
-    (t.priority)::integer AS priority,
-    t.created_at,
-    d.finished_at,
-    NULL::uuid AS lock,
-    NULL::timestamp with time zone AS locked_at,
-    (d.stalls)::integer AS stalls,
-    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
+ SELECT queue.uuid_of((p.task).id) AS id,
+    nuq.status_of(p.state) AS status,
+    ((p.task).priority)::integer AS priority,
+    (p.task).created_at AS created_at,
+    p.finished_at,
+    queue.uuid_of(p.lease_id) AS lock,
+        CASE
+            WHEN (p.state = 'running'::text) THEN p.started_at
+            ELSE NULL::timestamp with time zone
+        END AS locked_at,
+    p.stalls,
+    (nuq.data_of(p.task, p.job) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
            FROM deliver.endpoint e
-          WHERE (e.job_id = t.job_id)
+          WHERE (e.job_id = (p.task).job_id)
          LIMIT 1), '{}'::jsonb)) AS data,
-    nuq.document_of(t.*, d.*, v.*) AS returnvalue,
-    NULL::text AS failedreason,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    NULL::text AS listen_channel_id
-   FROM (((queue.task t
-     JOIN queue.done d ON ((d.task_id = t.id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-     LEFT JOIN store.version v ON ((v.id = ((d.result ->> 'version_id'::text))::bigint)))
-  WHERE ((d.status = 0) AND (t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])))
+        CASE
+            WHEN (p.state = 'completed'::text) THEN nuq.document_of(p.task, p.result, p.finished_at, v.*)
+            ELSE NULL::jsonb
+        END AS returnvalue,
+    p.error AS failedreason,
+    (p.task).organisation_id AS owner_id,
+    (p.task).job_id AS group_id,
+        CASE
+            WHEN (p.state = ANY (ARRAY['running'::text, 'queued'::text])) THEN 'trapline_job'::text
+            ELSE NULL::text
+        END AS listen_channel_id
+   FROM (queue.place p
+     LEFT JOIN store.version v ON ((v.id = ((p.result ->> 'version_id'::text))::bigint)))
+  WHERE (((p.task).kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND ((p.job).kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])) AND (NOT p.held))
 UNION ALL
- SELECT j.id,
-    'completed'::nuq.job_status AS status,
-    t.priority,
-    j.created_at,
-    d.finished_at,
-    NULL::uuid AS lock,
-    NULL::timestamp with time zone AS locked_at,
-    d.stalls,
-    nuq.data_of(t.*, j.*) AS data,
-    nuq.document_of(t.*, d.*, v.*) AS returnvalue,
-    NULL::text AS failedreason,
-    j.organisation_id AS owner_id,
+ SELECT (p.job).id AS id,
+    nuq.status_of(p.state) AS status,
+    (p.task).priority AS priority,
+    (p.task).created_at AS created_at,
+    p.finished_at,
+    queue.uuid_of(p.lease_id) AS lock,
+        CASE
+            WHEN (p.state = 'running'::text) THEN p.started_at
+            ELSE NULL::timestamp with time zone
+        END AS locked_at,
+    p.stalls,
+    nuq.data_of(p.task, p.job) AS data,
+        CASE
+            WHEN (p.state = 'completed'::text) THEN nuq.document_of(p.task, p.result, p.finished_at, v.*)
+            ELSE NULL::jsonb
+        END AS returnvalue,
+    p.error AS failedreason,
+    (p.job).organisation_id AS owner_id,
     NULL::uuid AS group_id,
-    NULL::text AS listen_channel_id
-   FROM (((queue.job j
-     JOIN queue.task t ON ((t.job_id = j.id)))
-     JOIN queue.done d ON ((d.task_id = t.id)))
-     LEFT JOIN store.version v ON ((v.id = ((d.result ->> 'version_id'::text))::bigint)))
-  WHERE ((d.status = 0) AND (t.kind = 'single_urls'::text) AND (j.kind = 'scrape'::text))
-UNION ALL
- SELECT queue.uuid_of(t.id) AS id,
-    'failed'::nuq.job_status AS status,
-    t.priority,
-    t.created_at,
-    d.finished_at,
-    NULL::uuid AS lock,
-    NULL::timestamp with time zone AS locked_at,
-    d.stalls,
-    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
-           FROM deliver.endpoint e
-          WHERE (e.job_id = t.job_id)
-         LIMIT 1), '{}'::jsonb)) AS data,
-    NULL::jsonb AS returnvalue,
-    COALESCE(d.error,
-        CASE d.status
-            WHEN 2 THEN 'skipped'::text
-            ELSE 'cancelled'::text
-        END) AS failedreason,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    NULL::text AS listen_channel_id
-   FROM ((queue.done d
-     JOIN queue.task t ON ((t.id = d.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-  WHERE ((d.status <> 0) AND (t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])))
-UNION ALL
- SELECT j.id,
-    'failed'::nuq.job_status AS status,
-    t.priority,
-    j.created_at,
-    d.finished_at,
-    NULL::uuid AS lock,
-    NULL::timestamp with time zone AS locked_at,
-    d.stalls,
-    nuq.data_of(t.*, j.*) AS data,
-    NULL::jsonb AS returnvalue,
-    COALESCE(d.error,
-        CASE d.status
-            WHEN 2 THEN 'skipped'::text
-            ELSE 'cancelled'::text
-        END) AS failedreason,
-    j.organisation_id AS owner_id,
-    NULL::uuid AS group_id,
-    NULL::text AS listen_channel_id
-   FROM ((queue.done d
-     JOIN queue.task t ON ((t.id = d.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-  WHERE ((d.status <> 0) AND (t.kind = 'single_urls'::text) AND (j.kind = 'scrape'::text))
-UNION ALL
- SELECT queue.uuid_of(t.id) AS id,
-    'active'::nuq.job_status AS status,
-    t.priority,
-    t.created_at,
-    NULL::timestamp with time zone AS finished_at,
-    queue.uuid_of(l.id) AS lock,
-    l.claimed_at AS locked_at,
-    x.stalls,
-    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
-           FROM deliver.endpoint e
-          WHERE (e.job_id = t.job_id)
-         LIMIT 1), '{}'::jsonb)) AS data,
-    NULL::jsonb AS returnvalue,
-    NULL::text AS failedreason,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    'trapline_job'::text AS listen_channel_id
-   FROM (((queue.leased x
-     JOIN queue.lease l ON ((l.id = x.lease_id)))
-     JOIN queue.task t ON ((t.id = x.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-  WHERE ((t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])))
-UNION ALL
- SELECT j.id,
-    'active'::nuq.job_status AS status,
-    t.priority,
-    j.created_at,
-    NULL::timestamp with time zone AS finished_at,
-    queue.uuid_of(l.id) AS lock,
-    l.claimed_at AS locked_at,
-    x.stalls,
-    nuq.data_of(t.*, j.*) AS data,
-    NULL::jsonb AS returnvalue,
-    NULL::text AS failedreason,
-    j.organisation_id AS owner_id,
-    NULL::uuid AS group_id,
-    'trapline_job'::text AS listen_channel_id
-   FROM (((queue.leased x
-     JOIN queue.lease l ON ((l.id = x.lease_id)))
-     JOIN queue.task t ON ((t.id = x.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-  WHERE ((t.kind = 'single_urls'::text) AND (j.kind = 'scrape'::text))
-UNION ALL
- SELECT queue.uuid_of(t.id) AS id,
-    'queued'::nuq.job_status AS status,
-    t.priority,
-    t.created_at,
-    NULL::timestamp with time zone AS finished_at,
-    NULL::uuid AS lock,
-    NULL::timestamp with time zone AS locked_at,
-    w.stalls,
-    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
-           FROM deliver.endpoint e
-          WHERE (e.job_id = t.job_id)
-         LIMIT 1), '{}'::jsonb)) AS data,
-    NULL::jsonb AS returnvalue,
-    NULL::text AS failedreason,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    'trapline_job'::text AS listen_channel_id
-   FROM ((((( SELECT r.task_id,
-            r.stalls
-           FROM queue.ready r
-        UNION ALL
-         SELECT w_1.task_id,
-            w_1.stalls
-           FROM queue.waiting w_1) w
-     JOIN queue.task t ON ((t.id = w.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-     LEFT JOIN queue.quota q ON ((q.organisation_id = t.organisation_id)))
-     LEFT JOIN tenancy.organisation o ON ((o.id = t.organisation_id)))
-  WHERE ((t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])) AND (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text])) AND (NOT COALESCE((j.active >= j.max_active), false)) AND (NOT COALESCE((q.active >= o.max_concurrency), false)))
-UNION ALL
- SELECT j.id,
-    'queued'::nuq.job_status AS status,
-    t.priority,
-    j.created_at,
-    NULL::timestamp with time zone AS finished_at,
-    NULL::uuid AS lock,
-    NULL::timestamp with time zone AS locked_at,
-    w.stalls,
-    nuq.data_of(t.*, j.*) AS data,
-    NULL::jsonb AS returnvalue,
-    NULL::text AS failedreason,
-    j.organisation_id AS owner_id,
-    NULL::uuid AS group_id,
-    'trapline_job'::text AS listen_channel_id
-   FROM ((( SELECT r.task_id,
-            r.stalls
-           FROM queue.ready r
-        UNION ALL
-         SELECT w_1.task_id,
-            w_1.stalls
-           FROM queue.waiting w_1) w
-     JOIN queue.task t ON ((t.id = w.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-  WHERE ((t.kind = 'single_urls'::text) AND (j.kind = 'scrape'::text) AND (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text])));
+        CASE
+            WHEN (p.state = ANY (ARRAY['running'::text, 'queued'::text])) THEN 'trapline_job'::text
+            ELSE NULL::text
+        END AS listen_channel_id
+   FROM (queue.place p
+     LEFT JOIN store.version v ON ((v.id = ((p.result ->> 'version_id'::text))::bigint)))
+  WHERE (((p.task).kind = 'single_urls'::text) AND ((p.job).kind = 'scrape'::text));
 
 CREATE VIEW nuq.queue_scrape_backlog WITH (security_invoker='true') AS
- SELECT queue.uuid_of(t.id) AS id,
-    ((nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
+ SELECT queue.uuid_of((task).id) AS id,
+    ((nuq.data_of(task, job) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
            FROM deliver.endpoint e
-          WHERE (e.job_id = t.job_id)
+          WHERE (e.job_id = (p.task).job_id)
          LIMIT 1), '{}'::jsonb)) || '{"concurrencyLimited": true}'::jsonb) AS data,
-    t.created_at,
-    (t.priority)::integer AS priority,
+    (task).created_at AS created_at,
+    ((task).priority)::integer AS priority,
     'trapline_job'::text AS listen_channel_id,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    w.deadline AS times_out_at
-   FROM ((((( SELECT r.task_id,
-            r.deadline
-           FROM queue.ready r
-        UNION ALL
-         SELECT w_1.task_id,
-            w_1.deadline
-           FROM queue.waiting w_1) w
-     JOIN queue.task t ON ((t.id = w.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-     LEFT JOIN queue.quota q ON ((q.organisation_id = t.organisation_id)))
-     LEFT JOIN tenancy.organisation o ON ((o.id = t.organisation_id)))
-  WHERE ((t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text])) AND ((j.active >= j.max_active) OR (q.active >= o.max_concurrency)));
+    (task).organisation_id AS owner_id,
+    (task).job_id AS group_id,
+    deadline AS times_out_at
+   FROM queue.place p
+  WHERE (((task).kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND held);
 
 CREATE VIEW observability.pg_stat_statements_top_total_time WITH (security_invoker='true') AS
  SELECT queryid,
@@ -3704,21 +3645,6 @@ CREATE VIEW observability.pg_stat_statements_top_total_time WITH (security_invok
           WHERE (d.datname = current_database())))
   ORDER BY total_exec_time DESC
  LIMIT 50;
-
-CREATE TABLE queue.agent (
-    id bigint NOT NULL,
-    uuid uuid NOT NULL,
-    name text NOT NULL,
-    user_agent text,
-    host text NOT NULL,
-    pid integer NOT NULL,
-    capacity integer NOT NULL,
-    kinds text[] NOT NULL,
-    started_at timestamp with time zone DEFAULT now() NOT NULL,
-    heartbeat_at timestamp with time zone DEFAULT now() NOT NULL,
-    finished_at timestamp with time zone,
-    died boolean DEFAULT false NOT NULL
-);
 
 ALTER TABLE queue.agent ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME queue.agent_id_seq
@@ -3911,7 +3837,8 @@ CREATE TABLE queue.past_job (
     created_at timestamp with time zone NOT NULL,
     started_at timestamp with time zone NOT NULL,
     finished_at timestamp with time zone NOT NULL,
-    expired_at timestamp with time zone
+    expired_at timestamp with time zone,
+    id_text character varying GENERATED ALWAYS AS ((id)::text) STORED NOT NULL
 )
 PARTITION BY RANGE (finished_at);
 
@@ -3933,7 +3860,8 @@ CREATE TABLE queue.past_job_default (
     created_at timestamp with time zone CONSTRAINT past_job_created_at_not_null NOT NULL,
     started_at timestamp with time zone CONSTRAINT past_job_started_at_not_null NOT NULL,
     finished_at timestamp with time zone CONSTRAINT past_job_finished_at_not_null NOT NULL,
-    expired_at timestamp with time zone
+    expired_at timestamp with time zone,
+    id_text character varying GENERATED ALWAYS AS ((id)::text) STORED CONSTRAINT past_job_id_text_not_null NOT NULL
 );
 
 ALTER TABLE ONLY queue.past_job_default FORCE ROW LEVEL SECURITY;
@@ -4050,72 +3978,36 @@ CREATE VIEW rag.knowledge_sources WITH (security_invoker='true') AS
    FROM knowledge.source s;
 
 CREATE VIEW rag.processing_jobs WITH (security_invoker='true') AS
- SELECT queue.uuid_of(t.id) AS id,
-    ((t.payload ->> 'application_id'::text))::uuid AS application_id,
-    ((t.payload ->> 'source_id'::text))::uuid AS knowledge_source_id,
+ SELECT queue.uuid_of((p.task).id) AS id,
+    (((p.task).payload ->> 'application_id'::text))::uuid AS application_id,
+    (((p.task).payload ->> 'source_id'::text))::uuid AS knowledge_source_id,
     (
-        CASE
-            WHEN (t.kind = 'file'::text) THEN 'file'::text
-            WHEN (s.kind = 'site'::text) THEN 'crawl_page'::text
+        CASE COALESCE(s.kind, (p.task).kind)
+            WHEN 'site'::text THEN 'crawl_page'::text
+            WHEN 'file'::text THEN 'file'::text
             ELSE 'url'::text
         END)::character varying AS type,
-    (x.status)::character varying AS status,
-    (- (t.priority)::integer) AS priority,
-    t.payload,
-    (x.attempts)::integer AS attempts,
-    (t.max_attempts)::integer AS max_attempts,
-    x.error AS last_error,
-    t.created_at,
-    x.started_at,
-    x.finished_at AS completed_at,
-    x.heartbeat_at,
+    (
+        CASE p.state
+            WHEN 'queued'::text THEN 'pending'::text
+            WHEN 'running'::text THEN 'processing'::text
+            WHEN 'skipped'::text THEN 'cancelled'::text
+            ELSE p.state
+        END)::character varying AS status,
+    (- ((p.task).priority)::integer) AS priority,
+    (p.task).payload AS payload,
+    p.attempts,
+    ((p.task).max_attempts)::integer AS max_attempts,
+    p.error AS last_error,
+    (p.task).created_at AS created_at,
+    p.started_at,
+    p.finished_at AS completed_at,
+    p.heartbeat_at,
     s.config AS embedding_config,
-    j.member_id AS user_id
-   FROM (((( SELECT d.task_id,
-                CASE d.status
-                    WHEN 0 THEN 'completed'::text
-                    WHEN 1 THEN 'failed'::text
-                    ELSE 'cancelled'::text
-                END AS status,
-            d.attempts,
-            d.error,
-            d.started_at,
-            d.finished_at,
-            NULL::timestamp with time zone AS heartbeat_at
-           FROM queue.done d
-        UNION ALL
-         SELECT l.task_id,
-            'processing'::text AS status,
-            l.attempts,
-            NULL::text AS error,
-            e.claimed_at AS started_at,
-            NULL::timestamp with time zone AS finished_at,
-            GREATEST(a.heartbeat_at, e.claimed_at) AS heartbeat_at
-           FROM ((queue.leased l
-             JOIN queue.lease e ON ((e.id = l.lease_id)))
-             LEFT JOIN queue.agent a ON ((a.id = e.agent_id)))
-        UNION ALL
-         SELECT r.task_id,
-            'pending'::text AS status,
-            r.attempts,
-            NULL::text AS error,
-            NULL::timestamp with time zone AS started_at,
-            NULL::timestamp with time zone AS finished_at,
-            NULL::timestamp with time zone AS heartbeat_at
-           FROM queue.ready r
-        UNION ALL
-         SELECT w.task_id,
-            'pending'::text AS status,
-            w.attempts,
-            NULL::text AS error,
-            NULL::timestamp with time zone AS started_at,
-            NULL::timestamp with time zone AS finished_at,
-            NULL::timestamp with time zone AS heartbeat_at
-           FROM queue.waiting w) x
-     JOIN queue.task t ON ((t.id = x.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-     LEFT JOIN knowledge.source s ON ((s.id = ((t.payload ->> 'source_id'::text))::uuid)))
-  WHERE ((t.kind = ANY (ARRAY['file'::text, 'index'::text])) AND ((x.status <> 'pending'::text) OR (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text]))));
+    (p.job).member_id AS user_id
+   FROM (queue.place p
+     LEFT JOIN knowledge.source s ON ((s.id = (((p.task).payload ->> 'source_id'::text))::uuid)))
+  WHERE ((p.task).kind = ANY (ARRAY['file'::text, 'index'::text]));
 
 CREATE TABLE store.blob (
     sha256 bytea NOT NULL,
@@ -4473,92 +4365,108 @@ CREATE VIEW webhook.change_events WITH (security_invoker='true') AS
   WHERE (c.status <> 'same'::text);
 
 CREATE VIEW webhook.crawl_sessions WITH (security_invoker='true') AS
- SELECT j.id,
-    ((j.id)::text)::character varying AS job_id,
-    (COALESCE((j.options ->> 'url'::text), ( SELECT (t.payload ->> 'url'::text)
+ SELECT id,
+    job_id,
+    (COALESCE(url, ( SELECT (t.payload ->> 'url'::text)
            FROM queue.task t
-          WHERE (t.job_id = j.id)
+          WHERE (t.job_id = s.id)
           ORDER BY t.id
          LIMIT 1), ''::text))::character varying AS base_url,
     (
-        CASE j.kind
+        CASE kind
             WHEN 'batch_scrape'::text THEN 'scrape_batch'::text
-            ELSE j.kind
+            ELSE kind
         END)::character varying AS operation_type,
-    COALESCE(j.started_at, j.created_at) AS started_at,
-    j.finished_at AS completed_at,
+    started_at,
+    finished_at AS completed_at,
     (
         CASE
-            WHEN (j.finished_at IS NULL) THEN 'in_progress'::text
-            ELSE j.status
+            WHEN (finished_at IS NULL) THEN 'in_progress'::text
+            ELSE status
         END)::character varying AS status,
         CASE
-            WHEN (j.finished_at IS NOT NULL) THEN (j.status = 'completed'::text)
+            WHEN (finished_at IS NOT NULL) THEN (status = 'completed'::text)
             ELSE NULL::boolean
         END AS success,
-    ((j.total - u.total))::integer AS total_urls,
-    ((j.completed - u.completed))::integer AS completed_urls,
-    ((j.failed - u.failed))::integer AS failed_urls,
-    ((j.total - u.total))::integer AS total_pages,
-    (u.indexed)::integer AS pages_indexed,
-    ((j.failed - u.failed))::integer AS pages_failed,
-    webhook.took(j.id, 'chunking'::text) AS total_chunking_ms,
-    webhook.took(j.id, 'embedding'::text) AS total_embedding_ms,
-    webhook.took(j.id, 'vector'::text) AS total_qdrant_ms,
-    webhook.took(j.id, 'bm25'::text) AS total_bm25_ms,
-    ((EXTRACT(epoch FROM (j.finished_at - COALESCE(j.started_at, j.created_at))) * (1000)::numeric))::double precision AS duration_ms,
-    COALESCE(webhook.moment((j.metadata ->> 'initiated_at'::text)), j.created_at) AS initiated_at,
-    ((EXTRACT(epoch FROM (j.finished_at - COALESCE(webhook.moment((j.metadata ->> 'initiated_at'::text)), j.created_at))) * (1000)::numeric))::double precision AS e2e_duration_ms,
-    COALESCE(((j.options -> 'index'::text) = 'true'::jsonb), false) AS auto_index,
-    j.expires_at,
-    j.metadata AS extra_metadata,
-    j.error AS error_message,
-    j.created_at,
-    GREATEST(j.created_at, j.started_at, j.finished_at) AS updated_at
-   FROM (queue.job j
-     CROSS JOIN LATERAL ( SELECT count(*) AS total,
-            count(*) FILTER (WHERE (d.status = 0)) AS completed,
-            count(*) FILTER (WHERE (d.status = 1)) AS failed,
-            count(*) FILTER (WHERE ((d.status = 0) AND (t.kind = ANY (ARRAY['index'::text, 'file'::text])))) AS indexed
-           FROM (queue.task t
-             LEFT JOIN queue.done d ON ((d.task_id = t.id)))
-          WHERE ((j.kind <> 'scrape'::text) AND (t.job_id = j.id) AND (NOT t.counted))) u)
-  WHERE (NOT j.standing)
-UNION ALL
- SELECT p.id,
-    ((p.id)::text)::character varying AS job_id,
-    (p.base_url)::character varying AS base_url,
-        CASE p.kind
-            WHEN 'batch_scrape'::text THEN 'scrape_batch'::text
-            ELSE p.kind
-        END AS operation_type,
-    p.started_at,
-    p.finished_at AS completed_at,
-    p.status,
-    (p.status = 'completed'::text) AS success,
-    (p.total)::integer AS total_urls,
-    (p.completed)::integer AS completed_urls,
-    (p.failed)::integer AS failed_urls,
-    (p.total)::integer AS total_pages,
-    (p.indexed)::integer AS pages_indexed,
-    (p.failed)::integer AS pages_failed,
-    webhook.took(p.id, 'chunking'::text) AS total_chunking_ms,
-    webhook.took(p.id, 'embedding'::text) AS total_embedding_ms,
-    webhook.took(p.id, 'vector'::text) AS total_qdrant_ms,
-    webhook.took(p.id, 'bm25'::text) AS total_bm25_ms,
-    ((EXTRACT(epoch FROM (p.finished_at - p.started_at)) * (1000)::numeric))::double precision AS duration_ms,
-    COALESCE(webhook.moment((p.metadata ->> 'initiated_at'::text)), p.created_at) AS initiated_at,
-    ((EXTRACT(epoch FROM (p.finished_at - COALESCE(webhook.moment((p.metadata ->> 'initiated_at'::text)), p.created_at))) * (1000)::numeric))::double precision AS e2e_duration_ms,
-    p.auto_index,
-    p.expired_at AS expires_at,
-    p.metadata AS extra_metadata,
-    p.error AS error_message,
-    p.created_at,
-    p.finished_at AS updated_at
-   FROM queue.past_job p
-  WHERE (NOT (EXISTS ( SELECT
+    ((total - beside[1]))::integer AS total_urls,
+    ((completed - beside[2]))::integer AS completed_urls,
+    ((failed - beside[3]))::integer AS failed_urls,
+    ((total - beside[1]))::integer AS total_pages,
+    (
+        CASE kind
+            WHEN 'ingest'::text THEN (completed - beside[2])
+            ELSE beside[4]
+        END)::integer AS pages_indexed,
+    ((failed - beside[3]))::integer AS pages_failed,
+    COALESCE(( SELECT x.milliseconds
+           FROM measure.job_time x
+          WHERE ((x.job_id = s.id) AND (x.type = 'chunking'::text))), (0.0)::double precision) AS total_chunking_ms,
+    COALESCE(( SELECT x.milliseconds
+           FROM measure.job_time x
+          WHERE ((x.job_id = s.id) AND (x.type = 'embedding'::text))), (0.0)::double precision) AS total_embedding_ms,
+    COALESCE(( SELECT x.milliseconds
+           FROM measure.job_time x
+          WHERE ((x.job_id = s.id) AND (x.type = 'vector'::text))), (0.0)::double precision) AS total_qdrant_ms,
+    COALESCE(( SELECT x.milliseconds
+           FROM measure.job_time x
+          WHERE ((x.job_id = s.id) AND (x.type = 'bm25'::text))), (0.0)::double precision) AS total_bm25_ms,
+    ((EXTRACT(epoch FROM (finished_at - started_at)) * (1000)::numeric))::double precision AS duration_ms,
+    COALESCE(webhook.moment((metadata ->> 'initiated_at'::text)), created_at) AS initiated_at,
+    ((EXTRACT(epoch FROM (finished_at - COALESCE(webhook.moment((metadata ->> 'initiated_at'::text)), created_at))) * (1000)::numeric))::double precision AS e2e_duration_ms,
+    auto_index,
+    expires_at,
+    metadata AS extra_metadata,
+    error AS error_message,
+    created_at,
+    GREATEST(created_at, started_at, finished_at) AS updated_at
+   FROM ( SELECT j.id,
+            j.id_text AS job_id,
+            (j.options ->> 'url'::text) AS url,
+            j.kind,
+            j.begun_at AS started_at,
+            j.finished_at,
+            j.status,
+            j.total,
+            j.completed,
+            j.failed,
+                CASE
+                    WHEN (j.kind = 'scrape'::text) THEN '{0,0,0,0}'::bigint[]
+                    ELSE ( SELECT ARRAY[count(*), count(*) FILTER (WHERE (d.status = 0)), count(*) FILTER (WHERE (d.status = 1)), count(*) FILTER (WHERE ((d.status = 0) AND (t.kind = ANY (ARRAY['index'::text, 'file'::text]))))] AS "array"
+                       FROM (queue.task t
+                         LEFT JOIN queue.done d ON ((d.task_id = t.id)))
+                      WHERE ((t.job_id = j.id) AND (NOT t.counted)))
+                END AS beside,
+            j.metadata,
+            COALESCE(((j.options -> 'index'::text) = 'true'::jsonb), false) AS auto_index,
+            j.expires_at,
+            j.error,
+            j.created_at,
+            j.standing,
+            false AS past
            FROM queue.job j
-          WHERE (j.id = p.id))));
+        UNION ALL
+         SELECT p.id,
+            p.id_text,
+            p.base_url,
+            p.kind,
+            p.started_at,
+            p.finished_at,
+            p.status,
+            p.total,
+            p.completed,
+            p.failed,
+            ARRAY[(0)::bigint, (0)::bigint, (0)::bigint, p.indexed] AS "array",
+            p.metadata,
+            p.auto_index,
+            p.expired_at,
+            p.error,
+            p.created_at,
+            false,
+            true
+           FROM queue.past_job p) s
+  WHERE ((NOT standing) AND (NOT (past AND (EXISTS ( SELECT
+           FROM queue.job j
+          WHERE (j.id = s.id))))));
 
 CREATE VIEW webhook.operation_metrics WITH (security_invoker='true') AS
  SELECT queue.uuid_of(id) AS id,
@@ -5019,13 +4927,11 @@ CREATE INDEX dead_letter_job_idx ON queue.dead_letter USING btree (job_id, task_
 
 CREATE INDEX dead_letter_open_idx ON queue.dead_letter USING btree (organisation_id, failed_at) WHERE (resolved_at IS NULL);
 
-CREATE INDEX done_other_idx ON queue.done USING btree (task_id) WHERE (status <> 0);
-
 CREATE INDEX done_started_idx ON queue.done USING brin (started_at) WITH (autosummarize='on');
 
 CREATE INDEX event_feed_idx ON queue.event USING btree (xid, id);
 
-CREATE INDEX job_begun_idx ON queue.job USING btree (COALESCE(started_at, created_at));
+CREATE INDEX job_begun_idx ON queue.job USING btree (begun_at);
 
 CREATE INDEX job_created_idx ON queue.job USING brin (created_at) WITH (pages_per_range='16');
 
@@ -5057,7 +4963,7 @@ CREATE INDEX job_tally_organisation_idx ON queue.job_tally USING btree (organisa
 
 CREATE INDEX job_tally_unfolded_idx ON queue.job_tally USING btree (id) WHERE (NOT folded);
 
-CREATE INDEX job_text_idx ON queue.job USING btree (((id)::text));
+CREATE INDEX job_text_idx ON queue.job USING btree (id_text);
 
 CREATE INDEX lane_served_idx ON queue.lane USING btree (organisation_id, priority, id) WHERE (open AND awake);
 
@@ -5065,15 +4971,21 @@ CREATE INDEX lease_agent_idx ON queue.lease USING btree (agent_id);
 
 CREATE INDEX lease_expires_idx ON queue.lease USING btree (expires_at);
 
-CREATE INDEX past_job_text_idx ON ONLY queue.past_job USING btree (((id)::text));
+CREATE INDEX past_job_id_idx ON ONLY queue.past_job USING btree (id);
 
-CREATE INDEX past_job_default_id_idx ON queue.past_job_default USING btree (((id)::text));
+CREATE INDEX past_job_default_id_idx ON queue.past_job_default USING btree (id);
+
+CREATE INDEX past_job_text_idx ON ONLY queue.past_job USING btree (id_text);
+
+CREATE INDEX past_job_default_id_text_idx ON queue.past_job_default USING btree (id_text);
 
 CREATE INDEX past_job_started_idx ON ONLY queue.past_job USING btree (started_at);
 
 CREATE INDEX past_job_default_started_at_idx ON queue.past_job_default USING btree (started_at);
 
 CREATE INDEX ready_deadline_idx ON queue.ready USING btree (deadline) WHERE (deadline IS NOT NULL);
+
+CREATE INDEX ready_task_idx ON queue.ready USING btree (task_id);
 
 CREATE INDEX schedule_due_idx ON queue.schedule USING btree (next_at) WHERE (next_at IS NOT NULL);
 
@@ -5102,6 +5014,8 @@ CREATE INDEX statistic_default_minute_idx ON queue.statistic_default USING btree
 CREATE INDEX task_created_idx ON queue.task USING brin (created_at) WITH (autosummarize='on');
 
 CREATE INDEX task_job_idx ON queue.task USING btree (job_id, id);
+
+CREATE INDEX task_text_idx ON queue.task USING btree (created_at) WHERE (kind = ANY (ARRAY['file'::text, 'index'::text]));
 
 CREATE INDEX task_uncounted_idx ON queue.task USING btree (job_id) WHERE (NOT counted);
 
@@ -5225,7 +5139,9 @@ ALTER INDEX queue.job_log_site_idx ATTACH PARTITION queue.job_log_default_site_i
 
 ALTER INDEX queue.job_log_trace_idx ATTACH PARTITION queue.job_log_default_trace_id_idx;
 
-ALTER INDEX queue.past_job_text_idx ATTACH PARTITION queue.past_job_default_id_idx;
+ALTER INDEX queue.past_job_id_idx ATTACH PARTITION queue.past_job_default_id_idx;
+
+ALTER INDEX queue.past_job_text_idx ATTACH PARTITION queue.past_job_default_id_text_idx;
 
 ALTER INDEX queue.past_job_pkey ATTACH PARTITION queue.past_job_default_pkey;
 
@@ -5877,9 +5793,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.task TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.task TO trapline_worker;
 
-GRANT SELECT ON TABLE queue.done TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.done TO trapline_worker;
-
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_worker;
 
@@ -5889,9 +5802,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_worker;
 REVOKE ALL ON FUNCTION tenancy.isolate(target regclass, predicate text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tenancy.share(target regclass) FROM PUBLIC;
-
-GRANT SELECT ON TABLE measure.job_time TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.job_time TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_worker;
@@ -5923,6 +5833,9 @@ GRANT USAGE ON SEQUENCE archive.visit_id_seq TO trapline_tenant;
 GRANT SELECT ON TABLE bee.domains TO trapline_worker;
 GRANT SELECT ON TABLE bee.domains TO trapline_tenant;
 
+GRANT SELECT ON TABLE queue.done TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.done TO trapline_worker;
+
 GRANT SELECT ON TABLE bee.jobs TO trapline_worker;
 GRANT SELECT ON TABLE bee.jobs TO trapline_tenant;
 
@@ -5939,6 +5852,9 @@ GRANT SELECT ON TABLE bee.organisations TO trapline_tenant;
 GRANT SELECT ON TABLE bee.pages TO trapline_worker;
 GRANT SELECT ON TABLE bee.pages TO trapline_tenant;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.agent TO trapline_worker;
+GRANT SELECT ON TABLE queue.agent TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lane TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lane TO trapline_worker;
 
@@ -5948,6 +5864,9 @@ GRANT SELECT ON TABLE queue.lease TO trapline_tenant;
 GRANT SELECT ON TABLE queue.leased TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.leased TO trapline_worker;
 
+GRANT SELECT ON TABLE queue.quota TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.quota TO trapline_worker;
+
 GRANT USAGE ON SEQUENCE queue.turn_number TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.turn_number TO trapline_tenant;
 
@@ -5956,6 +5875,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.ready TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_worker;
+
+GRANT SELECT ON TABLE queue.place TO trapline_worker;
+GRANT SELECT ON TABLE queue.place TO trapline_tenant;
 
 GRANT SELECT ON TABLE bee.tasks TO trapline_worker;
 GRANT SELECT ON TABLE bee.tasks TO trapline_tenant;
@@ -6061,6 +5983,9 @@ GRANT SELECT ON TABLE lexicon.crawled_page TO trapline_tenant;
 GRANT SELECT ON TABLE lexicon.website TO trapline_worker;
 GRANT SELECT ON TABLE lexicon.website TO trapline_tenant;
 
+GRANT SELECT ON TABLE measure.job_time TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.job_time TO trapline_worker;
+
 GRANT SELECT ON TABLE measure.operation TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.operation TO trapline_worker;
 
@@ -6089,17 +6014,11 @@ GRANT SELECT ON TABLE nuq.group_crawl TO trapline_tenant;
 GRANT SELECT ON TABLE nuq.queue_crawl_finished TO trapline_worker;
 GRANT SELECT ON TABLE nuq.queue_crawl_finished TO trapline_tenant;
 
-GRANT SELECT ON TABLE queue.quota TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.quota TO trapline_worker;
-
 GRANT SELECT ON TABLE nuq.queue_scrape TO trapline_worker;
 GRANT SELECT ON TABLE nuq.queue_scrape TO trapline_tenant;
 
 GRANT SELECT ON TABLE nuq.queue_scrape_backlog TO trapline_worker;
 GRANT SELECT ON TABLE nuq.queue_scrape_backlog TO trapline_tenant;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.agent TO trapline_worker;
-GRANT SELECT ON TABLE queue.agent TO trapline_tenant;
 
 GRANT USAGE ON SEQUENCE queue.agent_id_seq TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.agent_id_seq TO trapline_tenant;
