@@ -59,14 +59,6 @@ async def test_folders_patterns_and_what_is_wrong(trapline: Trapline, tmp_path: 
     assert "5 files were there already" in plain.out
     nothing = await trapline("ingest")
     assert nothing.status == 2
-    some = listed.json[0]["source_id"]
-    anew = await trapline(
-        "sources", "reprocess", some, "--chunk-tokens", "64", "--chunk-overlap", "8"
-    )
-    assert anew.status == 0, anew.err
-    wrong = await trapline("sources", "reprocess", some, "--model", "nobody has this")
-    assert wrong.status != 0
-    assert "nobody has this" in wrong.err
 
 
 async def test_nothing_is_lost_or_there_twice_after_kill_9(
