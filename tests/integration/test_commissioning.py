@@ -224,7 +224,7 @@ async def test_without_its_settings_it_is_refused(
     listed = await trapline("sources", "show", added.json["source_id"], "--json")
     assert listed.json["provider"] == "firecrawl"
     # Whoever fetched it, its texts can be cut in another way.
-    anew = await trapline("sources", "reprocess", added.json["source_id"], "--chunk-tokens", "64")
+    anew = await trapline("sources", "reprocess", added.json["source_id"], "--chunk-tokens", "128")
     assert anew.status == 0, anew.err
     wrong = await trapline("sources", "reprocess", added.json["source_id"], "--model", "nobody's")
     assert (wrong.status != 0, "nobody's" in wrong.err) == (True, True)
