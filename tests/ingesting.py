@@ -24,12 +24,14 @@ Files = Mapping[str, bytes | str]
 
 
 @asynccontextmanager
-async def answering(database: Database, settings: Settings) -> AsyncIterator[aiohttp.ClientSession]:
-    """Serve the application beside a worker."""
+async def answering(
+    database: Database, settings: Settings, listener: socket.socket | None = None
+) -> AsyncIterator[aiohttp.ClientSession]:
+    """Serve the application beside a worker, on a free port or one that the test has taken."""
     async with database.system_tx() as conn:
         await tenancy.ensure_default(conn)
     async with app.working(database, settings) as work:
-        listener = socket.create_server(("127.0.0.1", 0))
+        listener = listener or socket.create_server(("127.0.0.1", 0))
         built = application.build(database, settings, work.engine)
         server = uvicorn.Server(uvicorn.Config(built, log_config=None, lifespan="off"))
         running = asyncio.create_task(server.serve(sockets=[listener]))

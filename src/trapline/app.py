@@ -26,6 +26,8 @@ from trapline.knowledge import tally, vectors
 from trapline.knowledge.embedding.embedders import Embedders
 from trapline.knowledge.indexing import drop_older_generations
 from trapline.knowledge.keyword.writing import merge_crowded, renew_hollow
+from trapline.knowledge.mirroring import Mirroring
+from trapline.knowledge.qdrant import Qdrant
 from trapline.knowledge.searching import Searcher
 from trapline.logs import get_logger
 from trapline.measure import Recorder
@@ -33,6 +35,7 @@ from trapline.measure.recorder import drop_sums
 from trapline.measure.sql import rollups as measured_days
 from trapline.pipeline import followups, renewing, retention, sites, templates
 from trapline.pipeline import intake as intakes
+from trapline.pipeline.commissioning import Commissioning
 from trapline.pipeline.gathering import Gathering, extract_kind
 from trapline.pipeline.ingesting import Ingesting
 from trapline.pipeline.intake import Intake
@@ -40,6 +43,7 @@ from trapline.pipeline.keeping import Keeping
 from trapline.pipeline.kinds import crawl_kinds, ingest_kinds
 from trapline.pipeline.language import LanguageModel
 from trapline.pipeline.mapping import Mapper
+from trapline.pipeline.parsing import ExternalParser
 from trapline.pipeline.renewing import Renewing
 from trapline.pipeline.results import Results
 from trapline.pipeline.scraping import Scraper
@@ -93,6 +97,9 @@ async def serve(settings: Settings) -> None:
                     lifespan="off",
                     server_header=False,
                     timeout_graceful_shutdown=_GRACE_SECONDS,
+                    # Compressing each message anew for each watcher costs more than anything else
+                    # that is done for them, and a window of tens of kilobytes for each.
+                    ws_per_message_deflate=False,
                 )
             )
             await server.serve(sockets=[listener])
@@ -137,12 +144,15 @@ async def working(
         Fetcher(settings) as fetcher,
         Poster(settings) as poster,
         LanguageModel(settings) as model,
-        Searching(settings, database, Searcher(Embedders(settings), recorder)) as searching,
+        ExternalParser(settings) as parser,
+        Searching(
+            settings, database, Searcher.of(settings, Embedders(settings), recorder)
+        ) as searching,
     ):
         steps = Steps(database, settings, fetcher, model)
         keeping = _keeping(settings)
         gathering = Gathering(model)
-        ingesting = Ingesting(database, settings, keeping.blobs, Embedders(settings))
+        ingesting = Ingesting(database, settings, keeping.blobs, Embedders(settings), parser)
         intake = Intake(database, settings, keeping.blobs)
         surveyor = Surveyor(database, steps)
         kinds = crawl_kinds(
@@ -155,6 +165,7 @@ async def working(
                 ingesting.index,
                 intake.awaited,
                 Renewing(database, ingesting).run,
+                Commissioning(database, settings).ask,
             ),
         )
         kinds.register(extract_kind(gathering.extract))
@@ -167,6 +178,7 @@ async def working(
             store=keeping.keep,
         )
         keeping.agent = worker.agent
+        keeping.recorder = ingesting.recorder = recorder
         steps.leaving = Leaving(database, worker.freed)
         scraper = gathering.scraper = _scraper(steps, keeping, worker.agent, worker.bell)
         results = Results(database, keeping.blobs)
@@ -183,7 +195,8 @@ async def working(
         running = asyncio.create_task(worker.run(), name="worker")
         beside = [
             asyncio.create_task(
-                maintenance.run(database, _duties(settings, keeping.blobs)), name="maintenance"
+                maintenance.run(database, _duties(settings, keeping.blobs, searching.searcher)),
+                name="maintenance",
             ),
             asyncio.create_task(telling.run(), name="telling"),
             asyncio.create_task(recorder.run(database), name="measurements"),
@@ -199,7 +212,7 @@ async def working(
             ingesting.close()
 
 
-def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
+def _duties(settings: Settings, blobs: Blobs, searcher: Searcher) -> list[Duty]:
     """Return all that keeps the database in order."""
     return [
         *maintenance.all_duties(settings),
@@ -224,7 +237,14 @@ def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
             every=timedelta(minutes=5),
             longest=vectors.LONGEST,
         ),
+        _mirroring(searcher.qdrant),
     ]
+
+
+def _mirroring(qdrant: Qdrant | None) -> Duty:
+    every = timedelta(hours=1) if qdrant is None else timedelta(seconds=2)
+    work = Mirroring(qdrant).tend
+    return Duty("vectors in Qdrant", work, every=every, longest=timedelta(minutes=10))
 
 
 def _sweeping(blobs: Blobs, settings: Settings) -> Duty:

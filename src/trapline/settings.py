@@ -173,6 +173,23 @@ class Settings(BaseSettings):
         " /api/webhooks/firecrawl; without it none is.",
     )
 
+    firecrawl_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://",
+        validation_alias=AliasChoices("FIRECRAWL_API_URL", "firecrawl_url"),
+        description="A Firecrawl elsewhere that sources with the provider firecrawl are crawled by.",
+    )
+    firecrawl_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("FIRECRAWL_API_KEY", "firecrawl_key"),
+        description="Its API key.",
+    )
+    public_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://",
+        description="Where this server is reached from elsewhere; webhooks of that Firecrawl go there.",
+    )
+
     rate_limit: int | None = Field(
         default=None,
         ge=1,
@@ -276,11 +293,64 @@ class Settings(BaseSettings):
         default=50, ge=0, description="Tokens that a passage repeats of the one before."
     )
 
+    qdrant_url: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("QDRANT_URL", "qdrant_url"),
+        description="A Qdrant that vectors are copied to and searched in, such as"
+        " http://127.0.0.1:6333. Without it they are searched in PostgreSQL.",
+    )
+    qdrant_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("QDRANT_API_KEY", "qdrant_key"),
+        description="Its API key.",
+    )
+    qdrant_timeout: float = Field(default=5.0, gt=0, description="Seconds that it may take.")
+    qdrant_fallback: bool = Field(
+        default=True,
+        description="While Qdrant does not answer, search vectors in PostgreSQL, which keeps indexes"
+        " for that. Without it such a search fails, and no indexes are built.",
+    )
+
+    parser_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://",
+        description="An external parser that files are posted to; what it cannot read is read by our"
+        " own. See docs/ingestion.md.",
+    )
+    parser_types: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+        default=("pdf",),
+        description="Comma-separated kinds of files that it is asked about, such as pdf,docx,image.",
+    )
+    parser_key: SecretStr | None = Field(default=None, description="Its API key.")
+    parser_timeout: float = Field(
+        default=120.0, gt=0, le=3600, description="Seconds that it may take for a file."
+    )
+    parser_bytes: int = Field(
+        default=50 * 2**20, ge=1, description="Largest file that it is given."
+    )
+    parser_answer_bytes: int = Field(
+        default=32 * 2**20, ge=1, description="Most bytes that it may answer with."
+    )
+    parser_concurrency: int = Field(
+        default=4, ge=1, le=100, description="Most files that one process has it read at a time."
+    )
+
+    embed_onnx: str | None = Field(
+        default=None,
+        min_length=1,
+        description="A sentence model on onnxruntime (trapline[minilm]) for embeddings: `minilm`, once"
+        " `trapline models install minilm` was run, or a directory with model.onnx and"
+        " tokenizer.json.",
+    )
+    embed_threads: int = Field(
+        default=1, ge=1, le=64, description="Threads that it uses in one process."
+    )
     embed_url: str | None = Field(
         default=None,
         pattern=r"^https?://",
         description="An OpenAI-compatible endpoint for embeddings, such as http://127.0.0.1:11434/v1."
-        " Without it new sources are embedded with the light model that is installed.",
+        " It goes before the model on onnxruntime; without either, new sources are embedded with the"
+        " light model that is installed.",
     )
     embed_key: SecretStr | None = Field(default=None, description="Its API key.")
     embed_model: str = Field(

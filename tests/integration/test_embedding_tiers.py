@@ -1,8 +1,10 @@
 """Better embeddings: an endpoint that is busy at times, renewal beside what is found, upgrades."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
+from email.utils import formatdate
 from hashlib import sha256
 from typing import Any
 
@@ -27,13 +29,16 @@ class Endpoint:
     url: str = ""
     asked: list[str] = field(default_factory=list)
     busy: int = 0
+    wish: str = "0"
+    times: list[float] = field(default_factory=list)
     at_once: int = 0
     most_at_once: int = 0
 
     async def embed(self, request: web.Request) -> web.Response:
+        self.times.append(time.time())
         if self.busy:
             self.busy -= 1
-            return web.Response(status=429, headers={"Retry-After": "0"}, text="slowly")
+            return web.Response(status=429, headers={"Retry-After": self.wish}, text="slowly")
         body: dict[str, Any] = await request.json()
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -96,6 +101,18 @@ async def test_an_endpoint_is_asked_in_bounded_batches_and_again_when_busy(
     assert endpoint.most_at_once <= 2
     again = await embedder.embed(texts[7:8])
     assert (vectors[7] == again[0]).all()
+
+
+@pytest.mark.parametrize("as_date", [False, True])
+async def test_a_busy_endpoint_is_asked_again_when_it_said(
+    better: Settings, endpoint: Endpoint, *, as_date: bool
+) -> None:
+    # The usual pause is a second: what is longer was asked for.
+    endpoint.busy, moment = 1, int(time.time()) + 4
+    endpoint.wish = formatdate(moment, usegmt=True) if as_date else "3"
+    await Embedders(better).default.embed(["clock"])
+    first, second = endpoint.times
+    assert second >= (moment - 0.1 if as_date else first + 2.9)
 
 
 async def test_what_did_not_change_is_not_embedded_again(

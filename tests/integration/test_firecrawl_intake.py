@@ -1,8 +1,6 @@
 """Webhooks of a Firecrawl elsewhere: signed, stored before they are answered, each taken in once."""
 
 import asyncio
-import hashlib
-import hmac
 import io
 import json
 import random
@@ -14,9 +12,13 @@ import aiohttp
 import pytest
 from pydantic import SecretStr
 
-from tests.http import Served
+from tests.detour import detour
+from tests.hooks import hook, signed
+from tests.http import Served, client_of
 from tests.ingesting import answering, asked, ended
-from trapline.db.pool import Database
+from trapline.api import application
+from trapline.db import tenancy
+from trapline.db.pool import Database, ExternalServer
 from trapline.settings import Settings
 
 PATH = "/api/webhooks/firecrawl"
@@ -34,39 +36,12 @@ async def desk(database: Database, settings: Settings) -> AsyncIterator[aiohttp.
         yield client
 
 
-def hook(word: str, crawl: str, *pages: int, **more: Any) -> bytes:
-    """A body as Firecrawl sends it."""
-    data = [
-        {
-            "markdown": f"# Page {n}\n\nClock {n} of {crawl} is late.",
-            "metadata": {
-                "title": f"Page {n}",
-                "sourceURL": f"https://example.com/{n}",
-                "url": f"https://example.com/{n}",
-                "statusCode": 200,
-            },
-        }
-        for n in pages
-    ]
-    body = {
-        "success": True,
-        "type": f"crawl.{word}",
-        "id": crawl,
-        "webhookId": str(uuid4()),
-        "data": data,
-    }
-    return json.dumps(body | more).encode()
-
-
-def signed(body: bytes, secret: str = SECRET) -> dict[str, str]:
-    digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-    return {"X-Firecrawl-Signature": f"sha256={digest}", "Content-Type": "application/json"}
-
-
 async def send(
     client: aiohttp.ClientSession, body: bytes, headers: dict[str, str] | None = None
 ) -> tuple[int, Any]:
-    async with client.post(PATH, data=io.BytesIO(body), headers=headers or signed(body)) as answer:
+    async with client.post(
+        PATH, data=io.BytesIO(body), headers=headers or signed(body, SECRET)
+    ) as answer:
         return answer.status, await answer.json()
 
 
@@ -126,11 +101,11 @@ async def test_what_is_not_signed_is_not_stored(
     desk: aiohttp.ClientSession, database: Database
 ) -> None:
     body = hook("page", str(uuid4()), 1)
-    right = signed(body)["X-Firecrawl-Signature"]
+    right = signed(body, SECRET)["X-Firecrawl-Signature"]
     for headers in (
         {"Content-Type": "application/json"},
         signed(body, "another secret"),
-        signed(body + b" "),
+        signed(body + b" ", SECRET),
         {"X-Firecrawl-Signature": right.removeprefix("sha256=")},
         {"X-Firecrawl-Signature": right.upper()},
         {"X-Firecrawl-Signature": "sha256=ü"},
@@ -235,6 +210,31 @@ async def test_how_it_ended_elsewhere_is_how_its_source_ended(
                     break
                 await asyncio.sleep(0.1)
         assert (source["status"], source["error"]) == (expected, "Out of credits.")
+
+
+async def test_while_the_database_is_away_it_is_sent_again_and_stored_once(
+    dsn: str, settings: Settings, database: Database
+) -> None:
+    body = hook("page", str(uuid4()), 1)
+    async with database.system_tx() as conn:
+        await tenancy.ensure_default(conn)
+    async with (
+        detour(dsn) as way,
+        Database.connect(ExternalServer(way.dsn), settings) as distant,
+        client_of(application.build(distant, settings)) as client,
+    ):
+        await way.close()
+        status, problem = await send(client, body)
+        assert (status, "again" in problem["detail"]) == (503, True)
+        await way.open()
+        status, answer = await send(client, body)
+        assert status == 200, answer
+        status, third = await send(client, body)
+        assert (status, third["repeated"], third["job_id"]) == (200, True, answer["job_id"])
+    async with database.system_tx() as conn:
+        assert await conn.fetchval("SELECT count(*) FROM deliver.inbox") == 1
+        assert await conn.fetchval("SELECT count(*) FROM queue.task WHERE kind = 'file'") == 1
+        assert await conn.fetchval("SELECT pages FROM knowledge.intake") == 1
 
 
 async def test_five_thousand_pages_at_two_hundred_a_second(

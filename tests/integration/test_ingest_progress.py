@@ -1,6 +1,7 @@
 """How far a source or an application is: by asking, over SSE and over WebSocket, as the rows have it."""
 
 import asyncio
+from itertools import groupby
 from typing import Any
 
 import aiohttp
@@ -21,6 +22,7 @@ async def test_counters_agree_with_the_rows_at_every_moment(
         f"{n}.md": f"# Note {n}\n\nClock {n} is late." for n in range(400)
     }
     files["broken.pdf"] = b"%PDF-1.7 nothing"
+    polled: list[dict[str, int]] = []
     streamed: list[dict[str, int]] = []
     socketed: list[dict[str, int]] = []
     path = f"/api/knowledge-source/{application['id']}/events"
@@ -38,6 +40,7 @@ async def test_counters_agree_with_the_rows_at_every_moment(
             assert sum(progress[name] for name in PARTS) == progress["total"] == len(files)
             assert progress["completed"] >= last["completed"]
             last = progress
+            polled.append(progress)
             await asyncio.sleep(0.02)
     await ended(desk, answer["jobId"])
     final = await asked(desk, f"/api/knowledge-source/{application['id']}/progress")
@@ -52,6 +55,29 @@ async def test_counters_agree_with_the_rows_at_every_moment(
         assert all(sum(one[name] for name in PARTS) == one["total"] for one in told)
         counts = [one["completed"] for one in told]
         assert counts == sorted(counts)
+    # Whoever was told something, in whichever way, was told how it was between two transactions.
+    real = await states(database)
+    for told in (polled, streamed, socketed):
+        said = {(one["completed"], one["failed"]) for one in told}
+        assert said <= real, said - real
+        assert len(said) > 2
+
+
+async def states(database: Database) -> set[tuple[int, int]]:
+    """What had completed and failed after each transaction, from the beginning on."""
+    async with database.system_tx() as conn:
+        rows = await conn.fetch(
+            "SELECT xid::text AS xid, data ->> 'status' AS status FROM queue.event"
+            " WHERE type = 'item' ORDER BY number"
+        )
+    completed = failed = 0
+    found = {(0, 0)}
+    for _, part in groupby(rows, key=lambda row: row["xid"]):
+        ends = [row["status"] for row in part]
+        completed += ends.count("completed")
+        failed += ends.count("failed")
+        found.add((completed, failed))
+    return found
 
 
 async def repeatable(database: Database) -> tuple[dict[str, int], dict[str, int]]:

@@ -7,12 +7,13 @@ import click
 from msgspec.structs import asdict
 
 from trapline.cli import terminal
+from trapline.cli.schedule import seconds_of
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.knowledge import applications
 from trapline.knowledge.sql.applications import ApplicationRow
 from trapline.model import OrganisationId
-from trapline.pipeline import ingestion
+from trapline.pipeline import ingestion, source_schedules
 
 
 @click.group()
@@ -31,10 +32,11 @@ async def organisation_of(database: Database, org: str) -> OrganisationId:
 
 @command.command("create")
 @click.argument("name")
+@click.option("--every", help="Fetch its pages and sites again so often: 15m, 6h, 1d, 2w.")
 @terminal.organisation_option
 @terminal.json_option
 @terminal.with_database
-async def create(database: Database, name: str, org: str, as_json: bool) -> None:
+async def create(database: Database, name: str, every: str | None, org: str, as_json: bool) -> None:
     """Make an application.
 
     \b
@@ -42,7 +44,9 @@ async def create(database: Database, name: str, org: str, as_json: bool) -> None
     """
     organisation_id = await organisation_of(database, org)
     async with database.tenant_tx(organisation_id) as conn:
-        row = await applications.create(conn, organisation_id, name)
+        row = await applications.create(
+            conn, organisation_id, name, rescrape_every=seconds_of(every)
+        )
     terminal.show_one(_fields(row), as_json=as_json)
 
 
@@ -101,6 +105,33 @@ async def rename(database: Database, application: str, name: str, org: str, as_j
     terminal.show_one(_fields(row), as_json=as_json)
 
 
+@command.command("rescrape")
+@click.argument("application")
+@click.option("--every", help="So often: 15m, 6h, 1d, 2w.")
+@click.option("--never", is_flag=True, help="Only those sources that say so themselves.")
+@terminal.organisation_option
+@terminal.json_option
+@terminal.with_database
+async def rescrape(
+    database: Database, application: str, every: str | None, never: bool, org: str, as_json: bool
+) -> None:
+    """Say how often the pages and sites of an application are fetched again by themselves.
+
+    \b
+    Example: trapline apps rescrape support --every 1d
+    """
+    if (every is None) != never:
+        raise click.UsageError("Either --every or --never.")
+    organisation_id = await organisation_of(database, org)
+    async with database.tenant_tx(organisation_id) as conn:
+        row = await applications.find(conn, organisation_id, application)
+        row = await applications.change(
+            conn, row, rescrape_every=seconds_of(every), keep_rescrape=False
+        )
+        await source_schedules.follow_application(conn, row.id)
+    terminal.show_one(_fields(row), as_json=as_json)
+
+
 @command.command("delete")
 @click.argument("application")
 @terminal.organisation_option
@@ -114,7 +145,7 @@ async def delete(database: Database, application: str, org: str) -> None:
     organisation_id = await organisation_of(database, org)
     async with database.tenant_tx(organisation_id) as conn:
         row = await applications.find(conn, organisation_id, application)
-        gone = await ingestion.delete_application(conn, row.id)
+        gone = await ingestion.delete_application(conn, row)
     click.echo(f"{row.name} is deleted with {gone} sources.")
 
 

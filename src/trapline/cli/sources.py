@@ -1,7 +1,7 @@
 """`trapline sources`: what search reads."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 import click
@@ -9,15 +9,18 @@ from msgspec.structs import asdict
 
 from trapline.cli import terminal
 from trapline.cli.apps import organisation_of
+from trapline.cli.schedule import seconds_of
 from trapline.db.pool import Database
 from trapline.errors import Conflict
 from trapline.knowledge import applications, sources
 from trapline.knowledge.embedding.embedders import default_config
+from trapline.knowledge.sources import Provider
 from trapline.model import JobId, SourceId
-from trapline.pipeline import ingestion
-from trapline.pipeline.ingestion import CRAWL_DEPTH, CRAWL_LIMIT, Wanted
+from trapline.pipeline import commissioning, filling, ingestion, source_schedules
+from trapline.pipeline.filling import CRAWL_DEPTH, CRAWL_LIMIT, Errand, Wanted
 from trapline.pipeline.sql import ingestion as reads
 from trapline.pipeline.sql.ingestion import ShownSource
+from trapline.queue import jobs
 
 _FIRST = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -99,7 +102,11 @@ async def show(database: Database, source: UUID, org: str, as_json: bool) -> Non
         progress = await ingestion.progress(conn, organisation_id, source, now=datetime.now(UTC))
     fields = _fields(row)
     if counts is not None:
-        fields |= {"texts": counts.texts, "passages": counts.passages}
+        fields |= {
+            "texts": counts.texts,
+            "passages": counts.passages,
+            "renewed": counts.renewed,
+        }
     fields |= {name: getattr(progress, name) for name in type(progress).__dataclass_fields__}
     terminal.show_one(fields, as_json=as_json)
 
@@ -110,6 +117,14 @@ async def show(database: Database, source: UUID, org: str, as_json: bool) -> Non
 @click.option("--limit", type=int, default=CRAWL_LIMIT, show_default=True, help="Most pages.")
 @click.option("--depth", type=int, default=CRAWL_DEPTH, show_default=True, help="Most links away.")
 @click.option("--app", "application", help="Application that it is for, by id or name.")
+@click.option("--every", help="Fetch it again so often: 15m, 6h, 1d, 2w.")
+@click.option(
+    "--provider",
+    type=click.Choice(get_args(Provider)),
+    default="trapline",
+    show_default=True,
+    help="Who fetches it: we, or the Firecrawl of FIRECRAWL_API_URL.",
+)
 @terminal.organisation_option
 @terminal.json_option
 @terminal.with_database
@@ -120,6 +135,8 @@ async def add(
     limit: int,
     depth: int,
     application: str | None,
+    every: str | None,
+    provider: Provider,
     org: str,
     as_json: bool,
 ) -> None:
@@ -128,6 +145,8 @@ async def add(
     \b
     Example: trapline sources add https://example.com/docs/ --crawl
     """
+    if provider == "firecrawl":
+        commissioning.require(database.settings)
     organisation_id = await organisation_of(database, org)
     async with database.tenant_tx(organisation_id) as conn:
         found = None
@@ -141,8 +160,11 @@ async def add(
             limit=limit,
             max_depth=depth,
             application_id=found,
+            rescrape_every=seconds_of(every),
+            provider=provider,
         )
-        source, job_id = await ingestion.fetch(conn, wanted, database.settings)
+        ttl, _ = jobs.times_kept(database.settings)
+        source, job_id = await filling.fetch(conn, wanted, Errand(ttl))
     terminal.show_one({"source_id": source.id, "job_id": job_id}, as_json=as_json)
 
 
@@ -159,8 +181,51 @@ async def refresh(database: Database, source: UUID, org: str) -> None:
     organisation_id = await organisation_of(database, org)
     async with database.tenant_tx(organisation_id) as conn:
         row = await sources.get(conn, organisation_id, SourceId(source))
-        job_id = await ingestion.refresh(conn, row, database.settings)
+        if row.provider == "firecrawl":
+            commissioning.require(database.settings)
+        ttl, _ = jobs.times_kept(database.settings)
+        job_id = await filling.refresh(conn, row, Errand(ttl))
     click.echo(f"Job {job_id} fetches it again.")
+
+
+@command.command("rescrape")
+@click.argument("source", type=click.UUID)
+@click.option("--every", help="Fetch it again so often: 15m, 6h, 1d, 2w.")
+@click.option("--never", is_flag=True, help="Only as often as its application says.")
+@click.option("--pause/--resume", "paused", default=None, help="Hold that, or go on with it.")
+@terminal.organisation_option
+@terminal.json_option
+@terminal.with_database
+async def rescrape(
+    database: Database,
+    source: UUID,
+    every: str | None,
+    never: bool,
+    paused: bool | None,
+    org: str,
+    as_json: bool,
+) -> None:
+    """Say how often a page or a site is fetched again by itself, or pause that.
+
+    \b
+    Example: trapline sources rescrape 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10 --every 6h
+    """
+    if every is not None and never:
+        raise click.UsageError("Either --every or --never.")
+    organisation_id = await organisation_of(database, org)
+    async with database.tenant_tx(organisation_id) as conn:
+        row = await sources.get(conn, organisation_id, SourceId(source))
+        if row.kind == "file" and every is not None:
+            raise Conflict("A file is not fetched, so it cannot be fetched again.")
+        if every is not None or never:
+            row = await sources.change(
+                conn, row, rescrape_every=seconds_of(every), keep_rescrape=False
+            )
+            await source_schedules.follow(conn, row)
+        if paused is not None:
+            await source_schedules.hold(conn, row, paused=paused)
+        shown = await ingestion.shown(conn, organisation_id, SourceId(source))
+    terminal.show_one(_fields(shown), as_json=as_json)
 
 
 @command.command("retry")
@@ -218,9 +283,14 @@ async def delete(database: Database, source: UUID, org: str) -> None:
 
 def _fields(row: ShownSource) -> dict[str, Any]:
     fields = asdict(row)
-    every = fields.pop("rescrape_every")
     del fields["organisation_id"]
-    return fields | {"rescrape_seconds": None if every is None else every.total_seconds()}
+    for name, shown in (
+        ("rescrape_every", "rescrape_seconds"),
+        ("fetched_every", "fetched_every_seconds"),
+    ):
+        every = fields.pop(name)
+        fields[shown] = None if every is None else every.total_seconds()
+    return fields
 
 
 def _line(row: ShownSource) -> dict[str, Any]:
@@ -229,5 +299,6 @@ def _line(row: ShownSource) -> dict[str, Any]:
         "kind": row.kind,
         "name": row.name,
         "status": row.status,
+        "next fetch": "paused" if row.fetching_paused else row.next_fetch_at,
         "error": row.error,
     }

@@ -1,7 +1,7 @@
 """Sources: files, pages and sites whose texts are searched."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, Literal
 
@@ -37,6 +37,7 @@ class NewSource:
     kind: Kind
     uri: str
     config: IngestConfig
+    fetching: Mapping[str, Any] = field(default_factory=dict)
     name: str | None = None
     application_id: ApplicationId | None = None
     provider: Provider = "trapline"
@@ -140,6 +141,7 @@ async def _insert(conn: Connection, new: NewSource) -> SourceRow | None:
         name=short_name(new.name or new.uri),
         uri=new.uri,
         config=msgspec.to_builtins(new.config),
+        fetching=dict(new.fetching),
         provider=new.provider,
         job_id=None,
         site_id=new.site_id,

@@ -1,35 +1,27 @@
-"""What people do with sources: fetch, look how far they are, cancel, retry, delete."""
+"""What people do with sources: look how far they are, cancel, retry, delete. Fetching is `filling`."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
-
-import msgspec
 
 from trapline.db.connection import Connection
 from trapline.errors import Conflict, NotFound
 from trapline.knowledge import applications, sources, tally
-from trapline.knowledge.config import IngestConfig
-from trapline.knowledge.sources import NewSource, Provider
 from trapline.knowledge.sql import applications as application_queries
 from trapline.knowledge.sql import intake as intake_queries
 from trapline.knowledge.sql import sources as queries
 from trapline.knowledge.sql import tally as tally_queries
+from trapline.knowledge.sql.applications import ApplicationRow
 from trapline.knowledge.sql.sources import SourceRow
 from trapline.knowledge.tally import Change
-from trapline.model import ApplicationId, JobId, MemberId, OrganisationId, SourceId
-from trapline.pipeline import submit
+from trapline.model import ApplicationId, JobId, OrganisationId, SourceId
+from trapline.pipeline import source_schedules
 from trapline.pipeline.kinds import stored_kinds
-from trapline.pipeline.options import CrawlOptions, PageOptions, VisitOptions
 from trapline.pipeline.sql import ingestion as reads
 from trapline.pipeline.sql.ingestion import ShownSource
 from trapline.queue import deadletters, jobs
 from trapline.queue.sql.jobs import JobRow
-from trapline.settings import Settings
-
-CRAWL_LIMIT: Final = 50
-CRAWL_DEPTH: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,115 +40,14 @@ class Progress:
         return not self.processing and not self.pending
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """A page or a site to be fetched into a source."""
-
-    organisation_id: OrganisationId
-    url: str
-    config: IngestConfig
-    crawl_links: bool = False
-    limit: int = CRAWL_LIMIT
-    max_depth: int = CRAWL_DEPTH
-    application_id: ApplicationId | None = None
-    member_id: MemberId | None = None
-    rescrape_every: Any = None
-    provider: Provider = "trapline"
-    options: dict[str, Any] | None = None
-    """Further options of the crawl or the visit."""
-
-    def crawl(self, source_id: SourceId | None = None) -> CrawlOptions:
-        return CrawlOptions.parse(
-            **(self.options or {})
-            | {
-                "url": self.url,
-                "limit": self.limit,
-                "max_depth": self.max_depth,
-                "index": True,
-                "source_id": source_id,
-            }
-        )
-
-    def page(self, source_id: SourceId | None = None) -> PageOptions:
-        return PageOptions.parse(
-            **(self.options or {}) | {"url": self.url, "index": True, "source_id": source_id}
-        )
-
-
-async def fetch(conn: Connection, wanted: Wanted, settings: Settings) -> tuple[SourceRow, JobId]:
-    """Fetch a page or a site into its source, made on first use; return it with the job."""
-    checked = wanted.crawl() if wanted.crawl_links else wanted.page()
-    source = await sources.ensure(
-        conn,
-        NewSource(
-            organisation_id=wanted.organisation_id,
-            kind="site" if wanted.crawl_links else "url",
-            uri=checked.url,
-            config=wanted.config,
-            application_id=wanted.application_id,
-            rescrape_every=wanted.rescrape_every,
-            created_by=wanted.member_id,
-        ),
-    )
-    await _refuse_busy(conn, source)
-    job_id = await _start(conn, wanted, source, settings)
-    await sources.begin(conn, [source.id], job_id)
-    return source, job_id
-
-
-async def _refuse_busy(conn: Connection, source: SourceRow) -> None:
-    shown = await reads.shown_source(conn, source_id=source.id)
-    if source.job_id is not None and shown is not None and shown.status in _BUSY:
-        raise Conflict(f"The source is being fetched already, by job {source.job_id}.")
-
-
 _BUSY: Final = frozenset({"pending", "processing"})
 
 
-async def _start(conn: Connection, wanted: Wanted, source: SourceRow, settings: Settings) -> JobId:
-    ttl, _ = jobs.times_kept(settings)
-    metadata = {"knowledgeSourceId": str(source.id)}
-    if wanted.crawl_links:
-        return await submit.crawl(
-            conn,
-            wanted.organisation_id,
-            wanted.crawl(source.id),
-            member_id=wanted.member_id,
-            ttl=ttl,
-            metadata=metadata,
-        )
-    page = wanted.page(source.id)
-    visit = msgspec.convert(
-        {name: getattr(page, name) for name in VisitOptions.__struct_fields__}, VisitOptions
-    )
-    return await submit.batch(
-        conn,
-        wanted.organisation_id,
-        [page.url],
-        visit,
-        member_id=wanted.member_id,
-        ttl=ttl,
-        metadata=metadata,
-    )
-
-
-async def refresh(conn: Connection, source: SourceRow, settings: Settings) -> JobId:
-    """Fetch a source again, as it was fetched."""
-    if source.kind == "file":
-        raise Conflict("A file is not fetched; upload it again.")
-    from_config = IngestConfig(**source.config)
-    wanted = Wanted(
-        organisation_id=source.organisation_id,
-        url=source.uri,
-        config=from_config,
-        crawl_links=source.kind == "site",
-        application_id=source.application_id,
-        member_id=None if source.created_by is None else MemberId(source.created_by),
-    )
-    await _refuse_busy(conn, source)
-    job_id = await _start(conn, wanted, source, settings)
-    await sources.begin(conn, [source.id], job_id)
-    return job_id
+async def refuse_busy(conn: Connection, source: SourceRow) -> None:
+    """Refuse to begin again with a source while a job fills it."""
+    shown = await reads.shown_source(conn, source_id=source.id)
+    if source.job_id is not None and shown is not None and shown.status in _BUSY:
+        raise Conflict(f"The source is being fetched already, by job {source.job_id}.")
 
 
 # Looking
@@ -256,20 +147,23 @@ async def delete(conn: Connection, source: SourceRow) -> None:
         job = await jobs.get(conn, JobId(source.job_id))
         gone = Change(source.organisation_id, source.application_id, job.id, job.created_at, -1)
         await tally.add(conn, [gone])
+    await source_schedules.forget(conn, source.organisation_id, [source.id])
     await sources.delete(conn, [source.id])
 
 
-async def delete_application(conn: Connection, application_id: ApplicationId) -> int:
+async def delete_application(conn: Connection, application: ApplicationRow) -> int:
     """Delete an application with its sources; the jobs that fill them are cancelled."""
-    rows = await queries.sources_of_application(conn, application_id=application_id)
+    rows = await queries.sources_of_application(conn, application_id=application.id)
     for job_id in sorted({row.job_id for row in rows if row.job_id is not None}):
         try:
             await jobs.cancel(conn, JobId(job_id), by="the application was deleted")
         except (Conflict, NotFound):
             continue
+    fetched = [row.source_id for row in rows if row.kind != "file"]
+    await source_schedules.forget(conn, application.organisation_id, fetched)
     await sources.delete(conn, [row.source_id for row in rows])
-    await tally_queries.forget_tally(conn, scopes=[application_id], but_job_id=None)
-    await applications.delete(conn, application_id)
+    await tally_queries.forget_tally(conn, scopes=[application.id], but_job_id=None)
+    await applications.delete(conn, application.id)
     return len(rows)
 
 
@@ -279,7 +173,11 @@ async def delete_application(conn: Connection, application_id: ApplicationId) ->
 async def settle(conn: Connection, job: JobRow) -> None:
     """Note for sources how the job that fills them ended, once it has."""
     failed = {row.source_id: row.error for row in await reads.failed_items(conn, job_id=job.id)}
-    reason = await reads.last_refusal(conn, job_id=job.id) or "There is no text in it."
+    reason = (
+        await reads.last_refusal(conn, job_id=job.id)
+        or next(iter(failed.values()), None)
+        or "There is no text in it."
+    )
     status, error = job.status, job.error
     intake = await intake_queries.intake_of_job(conn, job_id=job.id)
     if intake is not None and intake.ended in {"failed", "cancelled"}:
@@ -287,8 +185,6 @@ async def settle(conn: Connection, job: JobRow) -> None:
         status, error = intake.ended, intake.error or f"The crawl elsewhere was {intake.ended}."
     await queries.end_sources(conn, job_id=job.id, status=status, error=error, reason=reason)
     left = await queries.left_files(conn, job_id=job.id)
-    # What a worker could not say itself: it died of the file nine times, or could not store it.
-    lost = [row for row in left if row.source_id in failed]
     await queries.end_files(
         conn,
         source_ids=[row.source_id for row in left],
@@ -296,12 +192,20 @@ async def settle(conn: Connection, job: JobRow) -> None:
         statuses=["failed" if row.source_id in failed else "cancelled" for row in left],
         errors=[failed.get(row.source_id) for row in left],
     )
+    if failed:
+        await _count_lost(conn, job)
+    await tally.close_job(conn, job.id)
+
+
+async def _count_lost(conn: Connection, job: JobRow) -> None:
+    """Count items that failed without a word of their worker: it died of them nine times, or could
+    not store what came of them.
+    """
+    lost = await reads.lost_items(conn, job_id=job.id)
     await tally.add(
         conn,
         [
-            Change(job.organisation_id, row.application_id, job.id, job.created_at, failed=1)
+            Change(job.organisation_id, row.scope, job.id, job.created_at, failed=row.items)
             for row in lost
-            if row.application_id is not None
         ],
     )
-    await tally.close_job(conn, job.id)

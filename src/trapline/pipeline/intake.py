@@ -24,7 +24,7 @@ from trapline.knowledge.sql import sources as source_queries
 from trapline.knowledge.sql.intake import IntakeRow
 from trapline.knowledge.sql.sources import SourceRow
 from trapline.knowledge.tally import Change
-from trapline.model import ApplicationId, JobId, MemberId, OrganisationId, SourceId
+from trapline.model import ApplicationId, JobId, MemberId, OrganisationId, SourceId, TaskId
 from trapline.pipeline.kinds import AWAIT, FILE, INGEST, AwaitTask, FileTask, ingest_kinds
 from trapline.queue import jobs
 from trapline.queue.finishing import Finished
@@ -32,6 +32,7 @@ from trapline.queue.jobs import NewJob
 from trapline.queue.kinds import Kinds
 from trapline.queue.maintenance.duty import Duty
 from trapline.queue.sql import tasks as task_queries
+from trapline.queue.sql.jobs import JobRow
 from trapline.queue.tasks import NewTask, Task
 from trapline.queue.together import Together
 from trapline.settings import Settings
@@ -39,6 +40,10 @@ from trapline.store import blobs as packing
 from trapline.store.blobs import Blobs, Packed
 
 SENDER: Final = "firecrawl"
+# Under this name the messages of a crawl that we asked for say which job asked.
+JOB: Final = "traplineJobId"
+LONGEST_CRAWL_ID: Final = 300
+NO_TASK: Final = TaskId(0)
 # A crawl that never says that it ended is taken to have ended then.
 _LONGEST_CRAWL: Final = timedelta(hours=24)
 # Messages overtake each other: so long a job stays open after its crawl's last word.
@@ -105,17 +110,17 @@ class Intake:
             texts = [page.text for one in messages for page in one.pages if page.text is not None]
             await self.blobs.put(conn, texts)
             ordered = sorted(messages, key=lambda one: (one.organisation_id, one.crawl))
-            for (organisation_id, crawl), group in groupby(
+            for (organisation_id, _), group in groupby(
                 ordered, key=lambda one: (one.organisation_id, one.crawl)
             ):
-                await self._crawl(conn, organisation_id, crawl, list(group))
+                await self._crawl(conn, organisation_id, list(group))
 
     async def _crawl(
-        self, conn: Connection, organisation_id: OrganisationId, crawl: str, group: list[Message]
+        self, conn: Connection, organisation_id: OrganisationId, group: list[Message]
     ) -> None:
         """Take in messages of one crawl."""
         try:
-            row = await self._intake(conn, organisation_id, crawl, group[0])
+            row = await ensure(conn, group[0], self.settings)
             new = await _unseen(conn, organisation_id, group)
             pages = [page for one in new for page in one.pages]
             await _add_pages(conn, row, pages)
@@ -128,16 +133,6 @@ class Intake:
         for one in new:
             if one.ending is not None:
                 await _end(conn, row, one.ending, one.error)
-
-    async def _intake(
-        self, conn: Connection, organisation_id: OrganisationId, crawl: str, first: Message
-    ) -> IntakeRow:
-        asked: dict[str, Any] = {"organisation_id": organisation_id, "crawl": crawl}
-        row = await queries.get_intake(conn, **asked)
-        if row is None:
-            await queries.lock_crawl(conn, crawl=f"{organisation_id} {crawl}")
-            row = await queries.get_intake(conn, **asked)
-        return row or await begin(conn, first, self.settings)
 
     # What keeps the job open
 
@@ -179,11 +174,60 @@ def _first_hash(message: Message) -> bytes | None:
     return next((page.text.sha256 for page in message.pages if page.text is not None), None)
 
 
-async def begin(
-    conn: Connection, message: Message, settings: Settings, source: SourceRow | None = None
+async def ensure(conn: Connection, message: Message, settings: Settings) -> IntakeRow:
+    """Return what takes in a crawl's pages, begun with its first message, whichever that is."""
+    asked: dict[str, Any] = {"organisation_id": message.organisation_id, "crawl": message.crawl}
+    row = await queries.get_intake(conn, **asked)
+    if row is None:
+        await queries.lock_crawl(conn, crawl=f"{message.organisation_id} {message.crawl}")
+        row = await queries.get_intake(conn, **asked)
+    if row is not None:
+        return row
+    source = await _source(conn, message, settings)
+    job = await _asking_job(conn, message, source)
+    if job is None:
+        return await _begin(conn, message, settings, source)
+    return await _go_on(conn, message, source, job)
+
+
+async def _asking_job(conn: Connection, message: Message, source: SourceRow) -> JobRow | None:
+    """Return the job that asked for this crawl, if one did and no other crawl is its."""
+    try:
+        job = await jobs.get(conn, JobId(UUID(str(message.metadata.get(JOB)))))
+    except (ValueError, NotFound):
+        return None
+    for_it = job.metadata.get("knowledgeSourceId") == str(source.id)
+    ours = job.organisation_id == source.organisation_id and job.kind == INGEST and for_it
+    taken = await queries.intake_of_job(conn, job_id=job.id)
+    return job if ours and taken is None else None
+
+
+async def _go_on(conn: Connection, message: Message, source: SourceRow, job: JobRow) -> IntakeRow:
+    """Keep the job that asked open until the crawl has ended. If it was cancelled, that is that."""
+    task_id = NO_TASK
+    if job.status != "cancelled":
+        await sources.begin(conn, [source.id], job.id)
+        now = datetime.now(UTC)
+        (added,) = await jobs.append(conn, _kinds(), job.id, [_waiting(message, now)], now=now)
+        task_id = added.task_id or NO_TASK
+    return await queries.add_intake(
+        conn,
+        organisation_id=message.organisation_id,
+        crawl=message.crawl,
+        source_id=source.id,
+        job_id=job.id,
+        task_id=task_id,
+    )
+
+
+def _waiting(message: Message, now: datetime) -> NewTask:
+    return NewTask(AWAIT, AwaitTask(message.crawl), run_at=now + _LONGEST_CRAWL, counted=False)
+
+
+async def _begin(
+    conn: Connection, message: Message, settings: Settings, source: SourceRow
 ) -> IntakeRow:
     """Make the job that takes in a crawl's pages."""
-    source = source or await _source(conn, message, settings)
     ttl, _ = jobs.times_kept(settings)
     job = NewJob(
         INGEST,
@@ -194,10 +238,9 @@ async def begin(
         ttl=ttl,
     )
     now = datetime.now(UTC)
-    waiting = NewTask(AWAIT, AwaitTask(message.crawl), run_at=now + _LONGEST_CRAWL, counted=False)
     # Sources before jobs, as in the finishing transaction.
     await sources.begin(conn, [source.id], job.id)
-    (added,) = await jobs.submit(conn, _kinds(), job, [waiting], now=now)
+    (added,) = await jobs.submit(conn, _kinds(), job, [_waiting(message, now)], now=now)
     return await queries.add_intake(
         conn,
         organisation_id=message.organisation_id,

@@ -25,6 +25,7 @@ SITEMAP: Final = "kickoff_sitemap"
 PAGE: Final = "single_urls"
 FILE: Final = "file"
 INDEX: Final = "index"
+ASK: Final = "ask_for_crawl"
 AWAIT: Final = "await_crawl"
 RENEW: Final = "renew"
 
@@ -72,6 +73,15 @@ class FileTask(Struct, frozen=True, omit_defaults=True):
     title: str | None = None
     # What its sender says is wrong with it; then there are no bytes.
     error: str | None = None
+
+
+class AskTask(Struct, frozen=True):
+    """Ask a Firecrawl elsewhere to crawl for a source."""
+
+    source_id: SourceId
+    url: str
+    limit: int
+    max_depth: int
 
 
 class AwaitTask(Struct, frozen=True):
@@ -126,11 +136,13 @@ def ingest_kinds(
     index: Handler | None = None,
     awaited: Handler | None = None,
     renew: Handler | None = None,
+    ask: Handler | None = None,
 ) -> tuple[Kind, ...]:
     """Return the kinds of tasks that make texts searchable; also jobs that visit pages have them."""
     return (
         Kind(FILE, FileTask, file, RetryPolicy(max_attempts=3), stored=True),
         Kind(INDEX, IndexTask, index, RetryPolicy(max_attempts=3), stored=True),
+        Kind(ASK, AskTask, ask, RetryPolicy(max_attempts=5, first=timedelta(seconds=5))),
         Kind(AWAIT, AwaitTask, awaited, RetryPolicy(max_attempts=1)),
         Kind(RENEW, RenewTask, renew, RetryPolicy(max_attempts=3), timeout=timedelta(hours=6)),
     )

@@ -4,7 +4,7 @@ A renewal is one task. It writes some texts at a time and begins where it was in
 step exchanges the generations, in one transaction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -15,66 +15,61 @@ from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.errors import Conflict
 from trapline.knowledge import indexing
-from trapline.knowledge.config import IngestConfig
+from trapline.knowledge.config import IngestConfig, read_config
 from trapline.knowledge.embedding.embedders import STATIC, Embedders, default_config
 from trapline.knowledge.indexing import Entry
 from trapline.knowledge.indexing import Place as Shelf
 from trapline.knowledge.sql import sources as queries
-from trapline.knowledge.sql.sources import EntriesToRenewRow, LockSourceRow, SourceRow
-from trapline.model import JobId, OrganisationId
+from trapline.knowledge.sql.sources import EntriesToRenewRow, LockSourceRow
+from trapline.model import JobId, OrganisationId, SourceId
 from trapline.pipeline.ingesting import Ingesting
 from trapline.pipeline.kinds import INGEST, RENEW, RenewTask, ingest_kinds
 from trapline.pipeline.sql import ingestion
 from trapline.queue import jobs
 from trapline.queue.finishing import Finished, NewEvent
+from trapline.queue.gates import Gate
 from trapline.queue.jobs import NewJob
 from trapline.queue.kinds import Kinds
 from trapline.queue.maintenance.duty import Duty
 from trapline.queue.retries import Skip
-from trapline.queue.tasks import NewTask, Place, Task, Unique
+from trapline.queue.tasks import NewTask, Task
 
 _AT_ONCE: Final = 20
 # Whatever people ask for comes first.
 _BACKGROUND: Final = 100
 _SOURCES_AT_ONCE: Final = 200
+# A renewal computes for long: few at a time leave the rest of a worker to what is waited for.
+_GATE: Final = Gate("kind:renew", bound=2)
+_AGAIN_AFTER: Final = timedelta(minutes=10)
 
 
 async def renew(
     conn: Connection,
     organisation_id: OrganisationId,
-    rows: Sequence[SourceRow],
-    config: IngestConfig,
+    wanted: Mapping[SourceId, IngestConfig],
     *,
     priority: int = 0,
 ) -> JobId:
-    """Queue the renewal of sources with another config."""
-    job = NewJob(
-        INGEST,
-        organisation_id,
-        priority=priority,
-        options={"embedding_config": msgspec.to_builtins(config)},
-        metadata={"renewal": True},
-    )
-    new = [
-        NewTask(
-            RENEW,
-            RenewTask(row.id, row.generation + 1, config),
-            unique=Unique(f"renew {row.id} {row.generation + 1}", "organisation", _WINDOW),
+    """Queue the renewal of sources, each with another config; Conflict if all are being renewed."""
+    rows = await queries.lock_for_renewal(conn, source_ids=sorted(wanted))
+    under_way = set(
+        await ingestion.open_jobs(
+            conn, job_ids=[row.renewal_job_id for row in rows if row.renewal_job_id is not None]
         )
-        for row in rows
-    ]
-    added = await jobs.submit(conn, Kinds(ingest_kinds()), job, new, now=datetime.now(UTC))
-    begun = [
-        row.id for row, one in zip(rows, added, strict=True) if one.place is not Place.ALREADY_THERE
-    ]
+    )
+    begun = {row.source_id: row for row in rows if row.renewal_job_id not in under_way}
     if not begun:
         raise Conflict("That is under way already.")
+    job = NewJob(INGEST, organisation_id, priority=priority, metadata={"renewal": True})
     # What another config made must not be mixed with this one's.
-    await queries.drop_later_generations(conn, source_ids=begun)
+    await queries.drop_later_generations(conn, source_ids=list(begun))
+    await queries.begin_renewal(conn, source_ids=list(begun), job_id=job.id)
+    new = [
+        NewTask(RENEW, RenewTask(source_id, row.generation + 1, wanted[source_id]), gate=_GATE)
+        for source_id, row in begun.items()
+    ]
+    await jobs.submit(conn, Kinds(ingest_kinds()), job, new, now=datetime.now(UTC))
     return job.id
-
-
-_WINDOW: Final = timedelta(hours=1)
 
 
 @dataclass(slots=True)
@@ -156,22 +151,24 @@ def _entry(row: EntriesToRenewRow) -> Entry:
 
 
 async def upgrade(database: Database) -> int:
-    """Renew, in the background, sources that another model than the present one was used for."""
+    """Renew, in the background, sources that another model than the present one was used for. How
+    each is cut stays as it is.
+    """
     config = default_config(database.settings)
     if config.model == STATIC:
         return 0  # It is the lightest: nothing is made better by it.
     Embedders(database.settings).named(config.model)
     async with database.system_tx() as conn:
-        rows = await queries.sources_of_other_models(
-            conn, model=config.model, most=_SOURCES_AT_ONCE
+        rows = await ingestion.sources_to_upgrade(
+            conn, model=config.model, after=_AGAIN_AFTER, most=_SOURCES_AT_ONCE
         )
-        owners = {row.organisation_id for row in rows}
-        for owner in sorted(owners):
-            theirs = [row for row in rows if row.organisation_id == owner]
-            try:
-                await renew(conn, owner, theirs, config, priority=_BACKGROUND)
-            except Conflict:
-                continue
+        owners: dict[OrganisationId, dict[SourceId, IngestConfig]] = {}
+        for row in rows:
+            own = read_config(row.config, config)
+            better = msgspec.structs.replace(own, model=config.model)
+            owners.setdefault(row.organisation_id, {})[row.source_id] = better
+        for owner, wanted in sorted(owners.items()):
+            await renew(conn, owner, wanted, priority=_BACKGROUND)
     return len(rows)
 
 

@@ -11,8 +11,10 @@ from msgspec import Meta, Struct
 from trapline.db.connection import Connection
 from trapline.errors import InvalidInput, VisitFailed
 from trapline.frontier.url import typed_url
-from trapline.model import JobId, OrganisationId, SiteId
-from trapline.pipeline import sites, submit
+from trapline.knowledge import sources
+from trapline.model import JobId, OrganisationId, SiteId, SourceId
+from trapline.pipeline import filling, sites, submit
+from trapline.pipeline.filling import Errand
 from trapline.pipeline.kinds import BATCH, CRAWL, MAP
 from trapline.pipeline.options import CrawlOptions, MapOptions, PageOptions, VisitOptions
 from trapline.pipeline.sites import CrawlWishes
@@ -82,7 +84,21 @@ class MapTemplate(Struct, frozen=True, tag="map", tag_field="kind", forbid_unkno
         return MapOptions.parse(**self.options | {"url": self.url}, **_of_site(site_id))
 
 
-Template = CrawlTemplate | PagesTemplate | PageTemplate | MapTemplate
+class SourceTemplate(
+    Struct, frozen=True, tag="source", tag_field="kind", forbid_unknown_fields=True
+):
+    """Fetch a knowledge source again, as it was fetched."""
+
+    source_id: SourceId
+    keep_days: KeepDays | None = None
+    labels: dict[str, Any] = {}
+
+    def wishes(self, site_id: SiteId | None) -> None:
+        if site_id is not None:
+            raise InvalidInput("A knowledge source is fetched as it was fetched, for no site.")
+
+
+Template = CrawlTemplate | PagesTemplate | PageTemplate | MapTemplate | SourceTemplate
 
 
 def read(template: Mapping[str, Any], site_id: SiteId | None = None) -> Template:
@@ -169,6 +185,9 @@ async def place(conn: Connection, order: Order) -> JobId:
             return await submit.map_(
                 conn, order.organisation_id, template.wishes(order.site_id), **urgency
             )
+        case SourceTemplate():
+            source = await sources.get(conn, order.organisation_id, template.source_id)
+            return await filling.refresh(conn, source, Errand(**urgency))
         case _:
             assert_never(template)
 

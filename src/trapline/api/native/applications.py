@@ -13,7 +13,7 @@ from trapline.api.access import Reader, Tenant, Writer
 from trapline.api.paging import Cursor, Most, Page
 from trapline.knowledge import applications
 from trapline.knowledge.sql.applications import ApplicationRow
-from trapline.pipeline import ingestion
+from trapline.pipeline import ingestion, source_schedules
 
 router = APIRouter(prefix="/api/applications", tags=["knowledge"])
 
@@ -127,6 +127,7 @@ async def change_application(
         rescrape_every=interval_of(change.rescrape_seconds),
         keep_rescrape="rescrape_seconds" not in change.model_fields_set,
     )
+    await source_schedules.follow_application(conn, row.id)
     return Application.of(changed)
 
 
@@ -134,7 +135,7 @@ async def change_application(
 async def delete_application(conn: Tenant, who: Writer, reference: str) -> Deleted:
     """Delete an application with its sources and all that search reads of them."""
     row = await applications.find(conn, who.organisation_id, reference)
-    return Deleted(sources=await ingestion.delete_application(conn, row.id))
+    return Deleted(sources=await ingestion.delete_application(conn, row))
 
 
 @router.get("/{reference}/progress")

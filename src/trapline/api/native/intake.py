@@ -4,6 +4,7 @@ The body is signed as Firecrawl does: `X-Firecrawl-Signature: sha256=<hex of HMA
 body)>`. It is answered with 2xx only once it is stored; what is sent again is stored once.
 """
 
+import asyncio
 import hashlib
 import hmac
 from typing import Annotated, Any, Final
@@ -17,7 +18,13 @@ from trapline.api.engine import ring
 from trapline.api.problems import Problem
 from trapline.db import tenancy
 from trapline.db.pool import Database
-from trapline.errors import InvalidInput, NotFound, TooLarge, Unauthorised
+from trapline.errors import (
+    DatabaseUnavailable,
+    InvalidInput,
+    NotFound,
+    TooLarge,
+    Unauthorised,
+)
 from trapline.model import OrganisationId
 from trapline.pipeline.intake import Intake, Message, page_of
 from trapline.settings import Settings
@@ -26,6 +33,8 @@ router = APIRouter(prefix="/api/webhooks", tags=["webhooks"])
 
 _LARGEST: Final = 20 * 2**20
 _MOST_PAGES: Final = 1000
+# Firecrawl waits ten seconds for an answer: it must hear in time that it has to send again.
+_PATIENCE: Final = 6.0
 _SIGNATURE: Final = "x-firecrawl-signature"
 _WRONG: Final = "The signature is missing or wrong."
 
@@ -51,7 +60,7 @@ class StoredHook(BaseModel):
 
 @router.post(
     "/firecrawl",
-    responses={404: {"model": Problem}, 413: {"model": Problem}},
+    responses={404: {"model": Problem}, 413: {"model": Problem}, 503: {"model": Problem}},
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -69,9 +78,13 @@ async def receive_hook(
     body = await _body(request)
     _check_signature(request, body)
     hook = _read(body)
-    whose = await _organisation(request.app.state.database, organisation)
-    intake: Intake = request.app.state.intake
-    message = await intake.receive(_message(whose, hook, body))
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            whose = await _organisation(request.app.state.database, organisation)
+            intake: Intake = request.app.state.intake
+            message = await intake.receive(_message(whose, hook, body))
+    except TimeoutError:
+        raise DatabaseUnavailable("It could not be stored; please send it again.") from None
     ring(request)
     return StoredHook(job_id=message.job_id, repeated=message.repeated)
 

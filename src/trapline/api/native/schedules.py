@@ -59,8 +59,8 @@ class SchedulePlan(BaseModel):
     template: Annotated[
         dict[str, Any],
         Field(
-            description="What each run does: `crawl`, `map` or `scrape` of a `url`, or"
-            " `batch_scrape` of `urls`.",
+            description="What each run does: `crawl`, `map` or `scrape` of a `url`,"
+            " `batch_scrape` of `urls`, or `source` with a `source_id` to fetch again.",
             examples=[_TEMPLATE],
         ),
     ]

@@ -16,9 +16,11 @@ from trapline.knowledge import applications, sources
 from trapline.knowledge.config import read_config
 from trapline.knowledge.embedding.embedders import Embedders, default_config
 from trapline.model import JobId, SourceId
-from trapline.pipeline import ingestion, renewing
+from trapline.pipeline import commissioning, filling, ingestion, renewing, source_schedules
+from trapline.pipeline.filling import Errand
 from trapline.pipeline.sql import ingestion as reads
 from trapline.pipeline.sql.ingestion import ShownSource
+from trapline.queue import jobs
 
 router = APIRouter(prefix="/api/knowledge-source", tags=["knowledge"])
 
@@ -40,8 +42,22 @@ class Source(BaseModel):
     provider: str
     config: dict[str, Any]
     generation: int
-    rescrape_seconds: float | None
+    rescrape_seconds: Annotated[
+        float | None, Field(description="Its own interval; null: that of its application.")
+    ]
+    fetched_every_seconds: Annotated[
+        float | None, Field(description="How often it is fetched again; null: never.")
+    ]
+    next_fetch_at: Annotated[datetime | None, Field(description="Null while that is paused.")]
+    fetching_paused: bool
+    schedule_id: UUID | None
+    fetching: Annotated[
+        dict[str, Any], Field(description="Limits and options that it is fetched with.")
+    ]
     job_id: UUID | None
+    renewal_job_id: Annotated[
+        UUID | None, Field(description="The job that makes its texts anew, while it does.")
+    ]
     size: int | None
     content_type: str | None
     created_by: UUID | None
@@ -50,10 +66,11 @@ class Source(BaseModel):
 
     @classmethod
     def of(cls, row: ShownSource, **more: Any) -> "Source":
-        names = set(cls.model_fields) - {"id", "rescrape_seconds", *more}
+        names = set(cls.model_fields) - {"id", "rescrape_seconds", "fetched_every_seconds", *more}
         return cls(
             id=row.source_id,
             rescrape_seconds=seconds_of(row.rescrape_every),
+            fetched_every_seconds=seconds_of(row.fetched_every),
             **{name: getattr(row, name) for name in names},
             **more,
         )
@@ -64,6 +81,7 @@ class SourceDetail(Source):
 
     texts: int
     passages: int
+    renewed: Annotated[int, Field(description="Texts that were made anew so far, not found yet.")]
 
 
 class SourceChange(BaseModel):
@@ -73,6 +91,9 @@ class SourceChange(BaseModel):
 
     name: Annotated[str | None, Field(min_length=1, max_length=300)] = None
     rescrape_seconds: Seconds = None
+    fetching_paused: Annotated[
+        bool | None, Field(description="Whether fetching it again by itself waits.")
+    ] = None
 
 
 class StartedJob(BaseModel):
@@ -119,26 +140,31 @@ async def show_source(conn: Tenant, who: Reader, source_id: UUID) -> SourceDetai
 async def _detail(conn: Tenant, who: Reader, source_id: UUID) -> SourceDetail:
     row = await ingestion.shown(conn, who.organisation_id, SourceId(source_id))
     counts = await reads.count_passages(conn, source_id=row.source_id)
-    texts, found = (0, 0) if counts is None else (counts.texts, counts.passages)
+    texts, found, renewed = (
+        (0, 0, 0) if counts is None else (counts.texts, counts.passages, counts.renewed)
+    )
     shown = Source.of(row)
-    return SourceDetail(**shown.model_dump(), texts=texts, passages=found)
+    return SourceDetail(**shown.model_dump(), texts=texts, passages=found, renewed=renewed)
 
 
 @router.patch("/{source_id}")
 async def change_source(
     conn: Tenant, who: Writer, source_id: UUID, change: SourceChange
 ) -> SourceDetail:
-    """Rename a source, or say how often it is fetched again."""
+    """Rename a source, say how often it is fetched again, pause that or go on with it."""
     row = await sources.get(conn, who.organisation_id, SourceId(source_id))
     if row.kind == "file" and change.rescrape_seconds is not None:
         raise Conflict("A file is not fetched, so it cannot be fetched again.")
-    await sources.change(
+    changed = await sources.change(
         conn,
         row,
         name=change.name,
         rescrape_every=interval_of(change.rescrape_seconds),
         keep_rescrape="rescrape_seconds" not in change.model_fields_set,
     )
+    await source_schedules.follow(conn, changed)
+    if change.fetching_paused is not None:
+        await source_schedules.hold(conn, changed, paused=change.fetching_paused)
     return await _detail(conn, who, source_id)
 
 
@@ -181,7 +207,11 @@ async def refresh_source(
 ) -> StartedJob:
     """Fetch a page or a site again now."""
     row = await sources.get(conn, who.organisation_id, SourceId(source_id))
-    job_id = await ingestion.refresh(conn, row, request.app.state.settings)
+    settings = request.app.state.settings
+    if row.provider == "firecrawl":
+        commissioning.require(settings)
+    ttl, _ = jobs.times_kept(settings)
+    job_id = await filling.refresh(conn, row, Errand(ttl))
     return StartedJob(job_id=job_id)
 
 
@@ -204,5 +234,5 @@ async def reprocess_source(
     settings = request.app.state.settings
     config = read_config(wish.embedding_config, default_config(settings))
     Embedders(settings).named(config.model)
-    job_id = await renewing.renew(conn, who.organisation_id, [row], config)
+    job_id = await renewing.renew(conn, who.organisation_id, {row.id: config})
     return StartedJob(job_id=job_id)

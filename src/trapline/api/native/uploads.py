@@ -21,10 +21,12 @@ from trapline.errors import InvalidInput
 from trapline.knowledge import applications
 from trapline.knowledge.config import IngestConfig, read_config
 from trapline.knowledge.embedding.embedders import default_config
+from trapline.knowledge.sources import Provider
 from trapline.model import JobId, MemberId
-from trapline.pipeline import ingestion, uploads
-from trapline.pipeline.ingestion import CRAWL_DEPTH, CRAWL_LIMIT, Wanted
+from trapline.pipeline import commissioning, filling, uploads
+from trapline.pipeline.filling import CRAWL_DEPTH, CRAWL_LIMIT, Errand, Wanted
 from trapline.pipeline.uploads import Collecting, Owner, Registered
+from trapline.queue import jobs
 from trapline.queue.events import ENDINGS
 from trapline.settings import Settings
 
@@ -207,6 +209,9 @@ class UrlQuery(_Camel):
     application_id: Annotated[str | None, Field(max_length=300, description="Id or name.")] = None
     user_id: UUID | None = None
     rescrape_seconds: Annotated[float | None, Field(ge=60, le=366 * 86400)] = None
+    provider: Annotated[
+        Provider, Field(description="Who fetches it: we, or the Firecrawl of FIRECRAWL_API_URL.")
+    ] = "trapline"
 
 
 class UrlWish(UrlQuery):
@@ -251,9 +256,11 @@ async def _fetch(request: Request, who: Principal, parts: Engine, wish: UrlWish)
     settings: Settings = request.app.state.settings
     database: Database = request.app.state.database
     fields = UploadFields(application_id=wish.application_id, user_id=wish.user_id)
+    if wish.provider == "firecrawl":
+        commissioning.require(settings)
     async with database.tenant_tx(who.organisation_id) as conn:
         owner = await _owner(conn, who, fields, settings)
-        source, job_id = await ingestion.fetch(
+        source, job_id = await filling.fetch(
             conn,
             Wanted(
                 organisation_id=who.organisation_id,
@@ -265,8 +272,9 @@ async def _fetch(request: Request, who: Principal, parts: Engine, wish: UrlWish)
                 application_id=owner.application_id,
                 member_id=owner.member_id,
                 rescrape_every=interval_of(wish.rescrape_seconds),
+                provider=wish.provider,
             ),
-            settings,
+            Errand(jobs.times_kept(settings)[0]),
         )
     ring(request)
     started = UrlStarted(job_id=job_id, knowledge_source_id=source.id)

@@ -1,12 +1,15 @@
 """The embedding models of this process, by name: the light one always, better ones by setting."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from trapline.errors import Unavailable
 from trapline.knowledge.config import IngestConfig
+from trapline.knowledge.embedding import installing
 from trapline.knowledge.embedding.embedder import Embedder, Model
 from trapline.knowledge.embedding.endpoint import EndpointEmbedder
+from trapline.knowledge.embedding.sentence import SentenceEmbedder
 from trapline.knowledge.embedding.static import StaticEmbedder
 from trapline.settings import Settings
 
@@ -15,7 +18,28 @@ STATIC: Final = StaticEmbedder.model.name
 
 def default_model(settings: Settings) -> str:
     """Return the name of the model that new sources are embedded with."""
-    return STATIC if settings.embed_url is None else settings.embed_model
+    if settings.embed_url is not None:
+        return settings.embed_model
+    directory = sentence_directory(settings)
+    return STATIC if directory is None else directory.name
+
+
+def sentence_directory(settings: Settings) -> Path | None:
+    """Where the sentence model is that runs on this machine, if one is set."""
+    if settings.embed_onnx is None:
+        return None
+    if settings.embed_onnx == installing.MINILM:
+        return installing.directory_of(settings)
+    return Path(settings.embed_onnx).expanduser().resolve()
+
+
+def available(settings: Settings) -> list[str]:
+    """Return the names of the models that this process can use, the lightest first."""
+    directory = sentence_directory(settings)
+    names = [STATIC, None if directory is None else directory.name]
+    if settings.embed_url is not None:
+        names.append(settings.embed_model)
+    return [name for name in names if name is not None]
 
 
 def default_config(settings: Settings) -> IngestConfig:
@@ -54,4 +78,9 @@ class Embedders:
             return StaticEmbedder()
         if self.settings.embed_url is not None and name == self.settings.embed_model:
             return EndpointEmbedder(self.settings)
+        directory = sentence_directory(self.settings)
+        if directory is not None and name == directory.name:
+            if self.settings.embed_onnx == installing.MINILM and not directory.is_dir():
+                raise Unavailable("MiniLM is not installed: run `trapline models install minilm`.")
+            return SentenceEmbedder(directory, threads=self.settings.embed_threads)
         raise Unavailable(f"There is no embedding model named {name!r} here.")

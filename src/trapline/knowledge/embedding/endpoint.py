@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 import aiohttp
@@ -74,7 +76,10 @@ class EndpointEmbedder:
                     return await answer.json(content_type=None), None, ""
                 why = f"{answer.status} {(await answer.text())[:300]}"
                 again = answer.status in _AGAIN
-                return None, _seconds(answer.headers.get("Retry-After")) if again else None, why
+                if not again:
+                    return None, None, why
+                wish = answer.headers.get("Retry-After")
+                return None, _seconds(wish, datetime.now(UTC)), why
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             return None, 0.0, str(error) or type(error).__name__
 
@@ -94,9 +99,12 @@ class EndpointEmbedder:
         return vectors
 
 
-def _seconds(retry_after: str | None) -> float:
-    """Read Retry-After in seconds; a date or nothing leaves it to the usual pause."""
+def _seconds(retry_after: str | None, now: datetime) -> float:
+    """Read Retry-After, in seconds or as a date; what cannot be read leaves it to the usual pause."""
+    given = (retry_after or "").strip()
+    if given.isdecimal():
+        return float(given)
     try:
-        return float(retry_after or 0)
-    except ValueError:
+        return (parsedate_to_datetime(given) - now).total_seconds()
+    except (TypeError, ValueError):
         return 0.0

@@ -7,8 +7,6 @@ reconfigure logging on import and look for files on the network.
 
 import asyncio
 import hashlib
-import json
-import struct
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
@@ -19,6 +17,7 @@ import numpy as np
 
 from trapline.errors import Unavailable
 from trapline.knowledge.embedding.embedder import Model, Vectors, unit
+from trapline.knowledge.embedding.safetensors import tensors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,7 +58,8 @@ class StaticEmbedder:
 
     @cached_property
     def _table(self) -> "NDArray[np.float16]":
-        return _tensor(_folder() / _WEIGHTS)
+        (table,) = tensors(_folder() / _WEIGHTS).values()
+        return table
 
 
 def _folder() -> Path:
@@ -67,18 +67,6 @@ def _folder() -> Path:
     if package is None or not package.submodule_search_locations:
         raise Unavailable("The embedding model is missing: install the package wordllama.")
     return Path(package.submodule_search_locations[0])
-
-
-def _tensor(path: Path) -> "NDArray[np.float16]":
-    """Map the only tensor of a safetensors file: eight bytes of length, a JSON head, the numbers."""
-    with path.open("rb") as file:
-        (size,) = struct.unpack("<Q", file.read(8))
-        head = json.loads(file.read(size))
-    ((name, about),) = ((name, about) for name, about in head.items() if name != "__metadata__")
-    if about["dtype"] != "F16":
-        raise Unavailable(f"{path.name}: {name} holds {about['dtype']}, not F16.")
-    start, _ = about["data_offsets"]
-    return np.memmap(path, np.float16, "r", 8 + size + start, tuple(about["shape"]))
 
 
 def digest_of_weights() -> str:

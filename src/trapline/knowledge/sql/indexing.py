@@ -10,6 +10,13 @@ from trapline.db.connection import Connection
 from trapline.model import OrganisationId, PageId, SourceId
 
 
+class ModelsOfRow(Struct, frozen=True, gc=False):
+    model_id: int
+    name: str
+    dimension: int
+    digest: str
+
+
 class GenerationModelRow(Struct, frozen=True, gc=False):
     model_id: int
     name: str
@@ -63,6 +70,19 @@ async def add_model(
 ) -> None:
     """Note that an organisation uses a model; somebody else may do so at the same time."""
     await conn.execute(_ADD_MODEL, organisation_id, name, dimension, digest)
+
+
+_MODELS_OF: Final = """
+-- name: ModelsOf
+SELECT id AS model_id, name, dimension, digest FROM knowledge.model
+WHERE organisation_id = $1
+ORDER BY id
+"""
+
+
+async def models_of(conn: Connection, *, organisation_id: OrganisationId) -> list[ModelsOfRow]:
+    """The models that an organisation uses, older weights of the same name first."""
+    return [ModelsOfRow(*row) for row in await conn.fetch(_MODELS_OF, organisation_id)]
 
 
 _BEGIN_GENERATION: Final = """

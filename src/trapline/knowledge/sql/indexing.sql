@@ -11,6 +11,12 @@ INSERT INTO knowledge.model (organisation_id, name, dimension, digest)
 VALUES (sqlc.arg(organisation_id), sqlc.arg(name), sqlc.arg(dimension), sqlc.arg(digest))
 ON CONFLICT DO NOTHING;
 
+-- name: ModelsOf :many
+-- The models that an organisation uses, older weights of the same name first.
+SELECT id AS model_id, name, dimension, digest FROM knowledge.model
+WHERE organisation_id = sqlc.arg(organisation_id)
+ORDER BY id;
+
 -- name: BeginGeneration :exec
 -- Note the model of a source's generation, unless it has one.
 INSERT INTO knowledge.generation (source_id, generation, organisation_id, model_id)

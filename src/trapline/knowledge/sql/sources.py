@@ -24,8 +24,10 @@ class SourceRow(Struct, frozen=True, gc=False):
     config: Any
     generation: int
     rescrape_every: timedelta | None
+    fetching: Any
     provider: str
     job_id: JobId | None
+    renewal_job_id: JobId | None
     sha256: bytes | None
     size: int | None
     content_type: str | None
@@ -80,6 +82,12 @@ class LockSourceRow(Struct, frozen=True, gc=False):
     organisation_id: OrganisationId
     generation: int
     config: Any
+
+
+class LockForRenewalRow(Struct, frozen=True, gc=False):
+    source_id: SourceId
+    generation: int
+    renewal_job_id: JobId | None
 
 
 _LOCK_SHELF: Final = """
@@ -172,14 +180,15 @@ async def renew_files(
 _ADD_SOURCE: Final = """
 -- name: AddSource
 INSERT INTO knowledge.source (
-    id, organisation_id, application_id, kind, name, uri, config, provider, job_id, site_id,
+    id, organisation_id, application_id, kind, name, uri, config, fetching, provider, job_id, site_id,
     rescrape_every, created_by
 )
 VALUES (
     $1, $2, $3::uuid, $4,
-    $5, $6, $7::jsonb, $8,
-    $9::uuid, $10::uuid, $11::interval,
-    $12::uuid
+    $5, $6, $7::jsonb, $8::jsonb,
+    $9,
+    $10::uuid, $11::uuid, $12::interval,
+    $13::uuid
 )
 ON CONFLICT DO NOTHING
 RETURNING *
@@ -196,6 +205,7 @@ async def add_source(
     name: str,
     uri: str,
     config: Any,
+    fetching: Any,
     provider: str,
     job_id: JobId | None,
     site_id: SiteId | None,
@@ -212,6 +222,7 @@ async def add_source(
         name,
         uri,
         config,
+        fetching,
         provider,
         job_id,
         site_id,
@@ -391,6 +402,39 @@ async def change_source(
     return None if row is None else SourceRow(*row)
 
 
+_SET_FETCHING: Final = """
+-- name: SetFetching
+UPDATE knowledge.source
+SET
+    fetching = $1::jsonb,
+    rescrape_every = coalesce($2::interval, rescrape_every),
+    updated_at = now()
+WHERE id = $3
+RETURNING *
+"""
+
+
+async def set_fetching(
+    conn: Connection, *, fetching: Any, rescrape_every: timedelta | None, source_id: SourceId
+) -> SourceRow | None:
+    """Note how a source is fetched from now on; how often stays as it is unless that is said, too."""
+    row = await conn.fetchrow(_SET_FETCHING, fetching, rescrape_every, source_id)
+    return None if row is None else SourceRow(*row)
+
+
+_FETCHED_SOURCES: Final = """
+-- name: FetchedSources
+SELECT * FROM knowledge.source
+WHERE application_id = $1 AND kind <> 'file'
+ORDER BY id
+"""
+
+
+async def fetched_sources(conn: Connection, *, application_id: ApplicationId) -> list[SourceRow]:
+    """The sources of an application that are fetched."""
+    return [SourceRow(*row) for row in await conn.fetch(_FETCHED_SOURCES, application_id)]
+
+
 _DELETE_SOURCES: Final = """
 -- name: DeleteSources
 DELETE FROM knowledge.source WHERE id = ANY ($1::uuid[])
@@ -495,31 +539,43 @@ async def lock_source(conn: Connection, *, source_id: SourceId) -> LockSourceRow
 
 _SET_CONFIG: Final = """
 -- name: SetConfig
-UPDATE knowledge.source SET config = $1::jsonb, updated_at = now()
+UPDATE knowledge.source
+SET config = $1::jsonb, renewal_job_id = NULL, updated_at = now()
 WHERE id = $2
 """
 
 
 async def set_config(conn: Connection, *, config: Any, source_id: SourceId) -> None:
-    """Note how the texts of a source are made from now on."""
+    """Note how the texts of a source are made from now on, its renewal being done."""
     await conn.execute(_SET_CONFIG, config, source_id)
 
 
-_SOURCES_OF_OTHER_MODELS: Final = """
--- name: SourcesOfOtherModels
-SELECT s.* FROM knowledge.source s
-WHERE s.config ->> 'model' <> $1::text AND s.status = 'completed'
-    AND NOT EXISTS (
-        SELECT FROM knowledge.generation g WHERE g.source_id = s.id AND g.generation > s.generation
-    )
-ORDER BY s.id
-LIMIT $2::integer
+_LOCK_FOR_RENEWAL: Final = """
+-- name: LockForRenewal
+SELECT id AS source_id, generation, renewal_job_id FROM knowledge.source
+WHERE id = ANY ($1::uuid[])
+ORDER BY id
+FOR UPDATE
 """
 
 
-async def sources_of_other_models(conn: Connection, *, model: str, most: int) -> list[SourceRow]:
-    """Sources that are complete, but were embedded with another model than new ones are, and that no renewal has been begun for."""
-    return [SourceRow(*row) for row in await conn.fetch(_SOURCES_OF_OTHER_MODELS, model, most)]
+async def lock_for_renewal(
+    conn: Connection, *, source_ids: Sequence[SourceId]
+) -> list[LockForRenewalRow]:
+    """Hold sources while it is decided whether they are made anew."""
+    return [LockForRenewalRow(*row) for row in await conn.fetch(_LOCK_FOR_RENEWAL, source_ids)]
+
+
+_BEGIN_RENEWAL: Final = """
+-- name: BeginRenewal
+UPDATE knowledge.source SET renewal_job_id = $1
+WHERE id = ANY ($2::uuid[])
+"""
+
+
+async def begin_renewal(conn: Connection, *, job_id: JobId, source_ids: Sequence[SourceId]) -> None:
+    """Note the job that makes sources anew."""
+    await conn.execute(_BEGIN_RENEWAL, job_id, source_ids)
 
 
 _DROP_LATER_GENERATIONS: Final = """

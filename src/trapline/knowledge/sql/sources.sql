@@ -32,12 +32,13 @@ WHERE s.id = new.id;
 -- name: AddSource :one
 -- Add a source that is fetched.
 INSERT INTO knowledge.source (
-    id, organisation_id, application_id, kind, name, uri, config, provider, job_id, site_id,
+    id, organisation_id, application_id, kind, name, uri, config, fetching, provider, job_id, site_id,
     rescrape_every, created_by
 )
 VALUES (
     sqlc.arg(id), sqlc.arg(organisation_id), sqlc.narg(application_id)::uuid, sqlc.arg(kind),
-    sqlc.arg(name), sqlc.arg(uri), sqlc.arg(config)::jsonb, sqlc.arg(provider),
+    sqlc.arg(name), sqlc.arg(uri), sqlc.arg(config)::jsonb, sqlc.arg(fetching)::jsonb,
+    sqlc.arg(provider),
     sqlc.narg(job_id)::uuid, sqlc.narg(site_id)::uuid, sqlc.narg(rescrape_every)::interval,
     sqlc.narg(created_by)::uuid
 )
@@ -122,6 +123,22 @@ SET
 WHERE id = sqlc.arg(source_id)
 RETURNING *;
 
+-- name: SetFetching :one
+-- Note how a source is fetched from now on; how often stays as it is unless that is said, too.
+UPDATE knowledge.source
+SET
+    fetching = sqlc.arg(fetching)::jsonb,
+    rescrape_every = coalesce(sqlc.narg(rescrape_every)::interval, rescrape_every),
+    updated_at = now()
+WHERE id = sqlc.arg(source_id)
+RETURNING *;
+
+-- name: FetchedSources :many
+-- The sources of an application that are fetched.
+SELECT * FROM knowledge.source
+WHERE application_id = sqlc.arg(application_id) AND kind <> 'file'
+ORDER BY id;
+
 -- name: DeleteSources :execrows
 -- Delete sources with all that search reads of them.
 DELETE FROM knowledge.source WHERE id = ANY (sqlc.arg(source_ids)::uuid[]);
@@ -167,20 +184,22 @@ SELECT id AS source_id, organisation_id, generation, config
 FROM knowledge.source WHERE id = sqlc.arg(source_id) FOR UPDATE;
 
 -- name: SetConfig :exec
--- Note how the texts of a source are made from now on.
-UPDATE knowledge.source SET config = sqlc.arg(config)::jsonb, updated_at = now()
+-- Note how the texts of a source are made from now on, its renewal being done.
+UPDATE knowledge.source
+SET config = sqlc.arg(config)::jsonb, renewal_job_id = NULL, updated_at = now()
 WHERE id = sqlc.arg(source_id);
 
--- name: SourcesOfOtherModels :many
--- Sources that are complete, but were embedded with another model than new ones are, and that no
--- renewal has been begun for.
-SELECT s.* FROM knowledge.source s
-WHERE s.config ->> 'model' <> sqlc.arg(model)::text AND s.status = 'completed'
-    AND NOT EXISTS (
-        SELECT FROM knowledge.generation g WHERE g.source_id = s.id AND g.generation > s.generation
-    )
-ORDER BY s.id
-LIMIT sqlc.arg(most)::integer;
+-- name: LockForRenewal :many
+-- Hold sources while it is decided whether they are made anew.
+SELECT id AS source_id, generation, renewal_job_id FROM knowledge.source
+WHERE id = ANY (sqlc.arg(source_ids)::uuid[])
+ORDER BY id
+FOR UPDATE;
+
+-- name: BeginRenewal :exec
+-- Note the job that makes sources anew.
+UPDATE knowledge.source SET renewal_job_id = sqlc.arg(job_id)
+WHERE id = ANY (sqlc.arg(source_ids)::uuid[]);
 
 -- name: DropLaterGenerations :exec
 -- Remove what an earlier renewal of sources began and did not complete.

@@ -8,7 +8,16 @@ from uuid import UUID
 from msgspec import Struct
 
 from trapline.db.connection import Connection
-from trapline.model import ApplicationId, JobId, MemberId, OrganisationId, SiteId, SourceId, TaskId
+from trapline.model import (
+    ApplicationId,
+    JobId,
+    MemberId,
+    OrganisationId,
+    ScheduleId,
+    SiteId,
+    SourceId,
+    TaskId,
+)
 
 
 class KnownFilesRow(Struct, frozen=True, gc=False):
@@ -40,6 +49,7 @@ class ShownSource(Struct, frozen=True, gc=False):
     provider: str
     error: str | None
     config: Any
+    fetching: Any
     generation: int
     rescrape_every: timedelta | None
     job_id: JobId | None
@@ -48,12 +58,30 @@ class ShownSource(Struct, frozen=True, gc=False):
     created_by: UUID | None
     created_at: datetime
     updated_at: datetime
+    schedule_id: ScheduleId | None
+    fetched_every: timedelta | None
+    next_fetch_at: datetime | None
+    fetching_paused: bool
+    renewal_job_id: JobId | None
     status: str
 
 
 class CountPassagesRow(Struct, frozen=True, gc=False):
+    renewed: int
     texts: int
     passages: int
+
+
+class SourcesToUpgradeRow(Struct, frozen=True, gc=False):
+    source_id: SourceId
+    organisation_id: OrganisationId
+    config: Any
+
+
+class SourcesByModelRow(Struct, frozen=True, gc=False):
+    model: str
+    sources: int
+    renewing: int
 
 
 class JobsOfItemsRow(Struct, frozen=True, gc=False):
@@ -69,6 +97,11 @@ class FailedItemsRow(Struct, frozen=True, gc=False):
     kind: str
     error: str
     resolved_at: datetime | None
+
+
+class LostItemsRow(Struct, frozen=True, gc=False):
+    scope: UUID
+    items: int
 
 
 class VersionTextRow(Struct, frozen=True, gc=False):
@@ -177,8 +210,10 @@ _SHOWN_SOURCE: Final = """
 -- name: ShownSource
 SELECT
     s.id AS source_id, s.organisation_id, s.application_id, s.kind, s.name, s.uri, s.site_id,
-    s.provider, s.error, s.config, s.generation, s.rescrape_every, s.job_id, s.size,
-    s.content_type, s.created_by, s.created_at, s.updated_at,
+    s.provider, s.error, s.config, s.fetching, s.generation, s.rescrape_every, s.job_id, s.size,
+    s.content_type, s.created_by, s.created_at, s.updated_at, c.id AS "schedule_id?",
+    c.every AS "fetched_every?", c.next_at AS "next_fetch_at?",
+    (c.paused_at IS NOT NULL)::boolean AS "fetching_paused!", r.id AS "renewal_job_id?",
     CASE
         WHEN s.status NOT IN ('pending', 'processing') THEN s.status
         WHEN j.id IS NULL AND s.job_id IS NULL THEN s.status
@@ -190,6 +225,10 @@ SELECT
         ELSE 'pending' END AS "status!"
 FROM knowledge.source s
 LEFT JOIN queue.job j ON j.id = s.job_id
+LEFT JOIN queue.job r
+    ON r.id = s.renewal_job_id AND r.status IN ('pending', 'running', 'paused')
+LEFT JOIN queue.schedule c
+    ON c.organisation_id = s.organisation_id AND c.name_key = 'source ' || s.id::text
 LEFT JOIN LATERAL (
     SELECT s.id AS source_id FROM queue.leased d JOIN queue.task t ON t.id = d.task_id
     WHERE t.job_id = s.job_id AND s.kind = 'file' AND t.kind = 'file'
@@ -210,8 +249,10 @@ _LIST_SOURCES: Final = """
 -- name: ListSources
 SELECT
     s.id AS source_id, s.organisation_id, s.application_id, s.kind, s.name, s.uri, s.site_id,
-    s.provider, s.error, s.config, s.generation, s.rescrape_every, s.job_id, s.size,
-    s.content_type, s.created_by, s.created_at, s.updated_at,
+    s.provider, s.error, s.config, s.fetching, s.generation, s.rescrape_every, s.job_id, s.size,
+    s.content_type, s.created_by, s.created_at, s.updated_at, c.id AS "schedule_id?",
+    c.every AS "fetched_every?", c.next_at AS "next_fetch_at?",
+    (c.paused_at IS NOT NULL)::boolean AS "fetching_paused!", r.id AS "renewal_job_id?",
     CASE
         WHEN s.status NOT IN ('pending', 'processing') THEN s.status
         WHEN j.id IS NULL AND s.job_id IS NULL THEN s.status
@@ -223,6 +264,10 @@ SELECT
         ELSE 'pending' END AS "status!"
 FROM knowledge.source s
 LEFT JOIN queue.job j ON j.id = s.job_id
+LEFT JOIN queue.job r
+    ON r.id = s.renewal_job_id AND r.status IN ('pending', 'running', 'paused')
+LEFT JOIN queue.schedule c
+    ON c.organisation_id = s.organisation_id AND c.name_key = 'source ' || s.id::text
 LEFT JOIN (
     SELECT DISTINCT (t.payload ->> 'source_id')::uuid AS source_id
     FROM queue.leased d JOIN queue.task t ON t.id = d.task_id
@@ -261,6 +306,8 @@ async def list_sources(
 _COUNT_PASSAGES: Final = """
 -- name: CountPassages
 SELECT
+    (SELECT count(*) FROM knowledge.entry e WHERE e.source_id = s.id AND e.generation > s.generation)
+        AS "renewed!",
     (SELECT count(*) FROM knowledge.entry e WHERE e.source_id = s.id AND e.generation = s.generation)
         AS "texts!",
     (
@@ -272,9 +319,63 @@ FROM knowledge.source s WHERE s.id = $1
 
 
 async def count_passages(conn: Connection, *, source_id: SourceId) -> CountPassagesRow | None:
-    """How many texts and passages of a source are found."""
+    """How many texts and passages of a source are found, and how many texts were made anew so far."""
     row = await conn.fetchrow(_COUNT_PASSAGES, source_id)
     return None if row is None else CountPassagesRow(*row)
+
+
+_SOURCES_TO_UPGRADE: Final = """
+-- name: SourcesToUpgrade
+SELECT s.id AS source_id, s.organisation_id, s.config
+FROM knowledge.source s LEFT JOIN queue.job j ON j.id = s.renewal_job_id
+WHERE s.config ->> 'model' <> $1::text AND s.status = 'completed'
+    AND (j.id IS NULL OR j.finished_at < now() - $2::interval)
+ORDER BY s.id
+LIMIT $3::integer
+"""
+
+
+async def sources_to_upgrade(
+    conn: Connection, *, model: str, after: timedelta, most: int
+) -> list[SourcesToUpgradeRow]:
+    """Sources that are complete, but were embedded with another model than new ones are, and that are not being made anew. What failed is begun again after a while."""
+    return [
+        SourcesToUpgradeRow(*row)
+        for row in await conn.fetch(_SOURCES_TO_UPGRADE, model, after, most)
+    ]
+
+
+_OPEN_JOBS: Final = """
+-- name: OpenJobs
+SELECT id AS job_id FROM queue.job
+WHERE id = ANY ($1::uuid[]) AND status IN ('pending', 'running', 'paused')
+"""
+
+
+async def open_jobs(conn: Connection, *, job_ids: Sequence[JobId]) -> list[JobId]:
+    """Which of these jobs have not ended."""
+    return [row[0] for row in await conn.fetch(_OPEN_JOBS, job_ids)]
+
+
+_SOURCES_BY_MODEL: Final = """
+-- name: SourcesByModel
+SELECT
+    (s.config ->> 'model')::text AS "model!", count(*) AS "sources!",
+    count(*) FILTER (WHERE r.id IS NOT NULL) AS "renewing!"
+FROM knowledge.source s
+LEFT JOIN queue.job r
+    ON r.id = s.renewal_job_id AND r.status IN ('pending', 'running', 'paused')
+WHERE s.organisation_id = $1
+GROUP BY 1
+ORDER BY 1
+"""
+
+
+async def sources_by_model(
+    conn: Connection, *, organisation_id: OrganisationId
+) -> list[SourcesByModelRow]:
+    """How many sources of an organisation each model was used for, and how many are being made anew."""
+    return [SourcesByModelRow(*row) for row in await conn.fetch(_SOURCES_BY_MODEL, organisation_id)]
 
 
 _JOBS_OF_ITEMS: Final = """
@@ -303,6 +404,39 @@ ORDER BY d.task_id
 async def failed_items(conn: Connection, *, job_id: JobId) -> list[FailedItemsRow]:
     """Why items of a job failed, and whether somebody has dealt with it."""
     return [FailedItemsRow(*row) for row in await conn.fetch(_FAILED_ITEMS, job_id)]
+
+
+_LOST_ITEMS: Final = """
+-- name: LostItems
+WITH lost AS (
+    SELECT (t.payload ->> 'source_id')::uuid AS source_id,
+        (t.payload ->> 'application_id')::uuid AS application_id
+    FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
+    WHERE d.job_id = $1 AND t.kind IN ('file', 'index')
+        AND d.task_id NOT IN (
+            SELECT e.task_id FROM queue.event e
+            WHERE e.job_id = $1 AND e.type = 'item' AND e.task_id IS NOT NULL
+        )
+),
+scopes AS (
+    SELECT l.source_id AS scope FROM lost l JOIN knowledge.source s ON s.id = l.source_id
+    WHERE s.kind <> 'file'
+    UNION ALL
+    SELECT l.application_id FROM lost l WHERE l.application_id IS NOT NULL
+)
+SELECT counted.scope::uuid AS "scope!", least(counted.items, open.rest)::bigint AS "items!"
+FROM (SELECT s.scope, count(*) AS items FROM scopes s GROUP BY s.scope) counted
+-- What an earlier round of the job lost was counted then.
+JOIN LATERAL (
+    SELECT sum(t.total - t.completed - t.failed) AS rest FROM knowledge.tally t
+    WHERE t.scope = counted.scope AND t.job_id = $1
+) open ON open.rest > 0
+"""
+
+
+async def lost_items(conn: Connection, *, job_id: JobId) -> list[LostItemsRow]:
+    """Items of an ended job that failed and were not counted so, by the source or application that they are counted in. Who ends an item tells of it; what was not told of was not counted."""
+    return [LostItemsRow(*row) for row in await conn.fetch(_LOST_ITEMS, job_id)]
 
 
 _VERSION_TEXT: Final = """

@@ -62,8 +62,10 @@ FROM summed s;
 -- One source as it stands.
 SELECT
     s.id AS source_id, s.organisation_id, s.application_id, s.kind, s.name, s.uri, s.site_id,
-    s.provider, s.error, s.config, s.generation, s.rescrape_every, s.job_id, s.size,
-    s.content_type, s.created_by, s.created_at, s.updated_at,
+    s.provider, s.error, s.config, s.fetching, s.generation, s.rescrape_every, s.job_id, s.size,
+    s.content_type, s.created_by, s.created_at, s.updated_at, c.id AS "schedule_id?",
+    c.every AS "fetched_every?", c.next_at AS "next_fetch_at?",
+    (c.paused_at IS NOT NULL)::boolean AS "fetching_paused!", r.id AS "renewal_job_id?",
     CASE
         WHEN s.status NOT IN ('pending', 'processing') THEN s.status
         WHEN j.id IS NULL AND s.job_id IS NULL THEN s.status
@@ -75,6 +77,10 @@ SELECT
         ELSE 'pending' END AS "status!"
 FROM knowledge.source s
 LEFT JOIN queue.job j ON j.id = s.job_id
+LEFT JOIN queue.job r
+    ON r.id = s.renewal_job_id AND r.status IN ('pending', 'running', 'paused')
+LEFT JOIN queue.schedule c
+    ON c.organisation_id = s.organisation_id AND c.name_key = 'source ' || s.id::text
 LEFT JOIN LATERAL (
     SELECT s.id AS source_id FROM queue.leased d JOIN queue.task t ON t.id = d.task_id
     WHERE t.job_id = s.job_id AND s.kind = 'file' AND t.kind = 'file'
@@ -88,8 +94,10 @@ WHERE s.id = sqlc.arg(source_id);
 -- Sources of an organisation, or of one of its applications, oldest first, after a place.
 SELECT
     s.id AS source_id, s.organisation_id, s.application_id, s.kind, s.name, s.uri, s.site_id,
-    s.provider, s.error, s.config, s.generation, s.rescrape_every, s.job_id, s.size,
-    s.content_type, s.created_by, s.created_at, s.updated_at,
+    s.provider, s.error, s.config, s.fetching, s.generation, s.rescrape_every, s.job_id, s.size,
+    s.content_type, s.created_by, s.created_at, s.updated_at, c.id AS "schedule_id?",
+    c.every AS "fetched_every?", c.next_at AS "next_fetch_at?",
+    (c.paused_at IS NOT NULL)::boolean AS "fetching_paused!", r.id AS "renewal_job_id?",
     CASE
         WHEN s.status NOT IN ('pending', 'processing') THEN s.status
         WHEN j.id IS NULL AND s.job_id IS NULL THEN s.status
@@ -101,6 +109,10 @@ SELECT
         ELSE 'pending' END AS "status!"
 FROM knowledge.source s
 LEFT JOIN queue.job j ON j.id = s.job_id
+LEFT JOIN queue.job r
+    ON r.id = s.renewal_job_id AND r.status IN ('pending', 'running', 'paused')
+LEFT JOIN queue.schedule c
+    ON c.organisation_id = s.organisation_id AND c.name_key = 'source ' || s.id::text
 LEFT JOIN (
     SELECT DISTINCT (t.payload ->> 'source_id')::uuid AS source_id
     FROM queue.leased d JOIN queue.task t ON t.id = d.task_id
@@ -115,8 +127,10 @@ ORDER BY s.created_at, s.id
 LIMIT sqlc.arg(most)::integer;
 
 -- name: CountPassages :one
--- How many texts and passages of a source are found.
+-- How many texts and passages of a source are found, and how many texts were made anew so far.
 SELECT
+    (SELECT count(*) FROM knowledge.entry e WHERE e.source_id = s.id AND e.generation > s.generation)
+        AS "renewed!",
     (SELECT count(*) FROM knowledge.entry e WHERE e.source_id = s.id AND e.generation = s.generation)
         AS "texts!",
     (
@@ -124,6 +138,33 @@ SELECT
         WHERE e.source_id = s.id AND e.generation = s.generation
     ) AS "passages!"
 FROM knowledge.source s WHERE s.id = sqlc.arg(source_id);
+
+-- name: SourcesToUpgrade :many
+-- Sources that are complete, but were embedded with another model than new ones are, and that are
+-- not being made anew. What failed is begun again after a while.
+SELECT s.id AS source_id, s.organisation_id, s.config
+FROM knowledge.source s LEFT JOIN queue.job j ON j.id = s.renewal_job_id
+WHERE s.config ->> 'model' <> sqlc.arg(model)::text AND s.status = 'completed'
+    AND (j.id IS NULL OR j.finished_at < now() - sqlc.arg(after)::interval)
+ORDER BY s.id
+LIMIT sqlc.arg(most)::integer;
+
+-- name: OpenJobs :many
+-- Which of these jobs have not ended.
+SELECT id AS job_id FROM queue.job
+WHERE id = ANY (sqlc.arg(job_ids)::uuid[]) AND status IN ('pending', 'running', 'paused');
+
+-- name: SourcesByModel :many
+-- How many sources of an organisation each model was used for, and how many are being made anew.
+SELECT
+    (s.config ->> 'model')::text AS "model!", count(*) AS "sources!",
+    count(*) FILTER (WHERE r.id IS NOT NULL) AS "renewing!"
+FROM knowledge.source s
+LEFT JOIN queue.job r
+    ON r.id = s.renewal_job_id AND r.status IN ('pending', 'running', 'paused')
+WHERE s.organisation_id = sqlc.arg(organisation_id)
+GROUP BY 1
+ORDER BY 1;
 
 -- name: JobsOfItems :many
 -- When jobs were made, and by whom.
@@ -138,6 +179,33 @@ SELECT
 FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
 WHERE d.job_id = sqlc.arg(job_id) AND t.kind IN ('file', 'index')
 ORDER BY d.task_id;
+
+-- name: LostItems :many
+-- Items of an ended job that failed and were not counted so, by the source or application that they
+-- are counted in. Who ends an item tells of it; what was not told of was not counted.
+WITH lost AS (
+    SELECT (t.payload ->> 'source_id')::uuid AS source_id,
+        (t.payload ->> 'application_id')::uuid AS application_id
+    FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
+    WHERE d.job_id = sqlc.arg(job_id) AND t.kind IN ('file', 'index')
+        AND d.task_id NOT IN (
+            SELECT e.task_id FROM queue.event e
+            WHERE e.job_id = sqlc.arg(job_id) AND e.type = 'item' AND e.task_id IS NOT NULL
+        )
+),
+scopes AS (
+    SELECT l.source_id AS scope FROM lost l JOIN knowledge.source s ON s.id = l.source_id
+    WHERE s.kind <> 'file'
+    UNION ALL
+    SELECT l.application_id FROM lost l WHERE l.application_id IS NOT NULL
+)
+SELECT counted.scope::uuid AS "scope!", least(counted.items, open.rest)::bigint AS "items!"
+FROM (SELECT s.scope, count(*) AS items FROM scopes s GROUP BY s.scope) counted
+-- What an earlier round of the job lost was counted then.
+JOIN LATERAL (
+    SELECT sum(t.total - t.completed - t.failed) AS rest FROM knowledge.tally t
+    WHERE t.scope = counted.scope AND t.job_id = sqlc.arg(job_id)
+) open ON open.rest > 0;
 
 -- name: VersionText :one
 -- The text of a page's version, and what is known of it.

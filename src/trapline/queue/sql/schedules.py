@@ -1,5 +1,6 @@
 """Typed functions of schedules.sql, made by `make sql`: edit that file instead."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -430,6 +431,20 @@ DELETE FROM queue.schedule WHERE id = $1
 async def remove_schedule(conn: Connection, *, schedule_id: ScheduleId) -> int:
     """Delete a schedule with the notes of its runs; its jobs stay."""
     return int((await conn.execute(_REMOVE_SCHEDULE, schedule_id)).rpartition(" ")[2])
+
+
+_REMOVE_NAMED: Final = """
+-- name: RemoveNamed
+DELETE FROM queue.schedule
+WHERE organisation_id = $1 AND name_key = ANY ($2::text[])
+"""
+
+
+async def remove_named(
+    conn: Connection, *, organisation_id: OrganisationId, names: Sequence[str]
+) -> int:
+    """Delete schedules by their names, with the notes of their runs; their jobs stay."""
+    return int((await conn.execute(_REMOVE_NAMED, organisation_id, names)).rpartition(" ")[2])
 
 
 _NOTE_RUN: Final = """

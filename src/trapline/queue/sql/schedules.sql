@@ -116,6 +116,11 @@ WHERE id = sqlc.arg(schedule_id) AND paused_at IS NOT NULL;
 -- Delete a schedule with the notes of its runs; its jobs stay.
 DELETE FROM queue.schedule WHERE id = sqlc.arg(schedule_id);
 
+-- name: RemoveNamed :execrows
+-- Delete schedules by their names, with the notes of their runs; their jobs stay.
+DELETE FROM queue.schedule
+WHERE organisation_id = sqlc.arg(organisation_id) AND name_key = ANY (sqlc.arg(names)::text[]);
+
 -- name: NoteRun :execrows
 -- Note what became of a tick; nothing when it is noted already.
 INSERT INTO queue.schedule_run (schedule_id, organisation_id, tick, manual, outcome, job_id, detail)

@@ -32,10 +32,14 @@ CREATE TABLE knowledge.source (
     -- Passages of this generation are found; those of a later one are not complete yet.
     generation integer NOT NULL DEFAULT 0,
     rescrape_every interval CHECK (rescrape_every >= '1 minute'),
+    -- Limits and options of whoever asked last, so that it is fetched again in the same way.
+    fetching jsonb NOT NULL DEFAULT '{}',
     -- Who fetches it: we, or a Firecrawl elsewhere that tells us of its pages.
     provider text NOT NULL DEFAULT 'trapline' CHECK (provider IN ('trapline', 'firecrawl')),
     -- The latest job that fills it. While that is open, the source is being processed.
     job_id uuid,
+    -- The latest job that makes its texts anew with another config.
+    renewal_job_id uuid,
     -- The bytes of a file, in store.blob.
     sha256 bytea CHECK (length(sha256) = 32),
     size bigint,
@@ -112,8 +116,9 @@ CREATE TABLE knowledge.segment (
     texts integer NOT NULL,
     -- Terms of all texts together.
     length bigint NOT NULL,
-    -- Eight bytes a text: the chunk that each ordinal means.
-    chunk_ids bytea NOT NULL
+    -- Eight bytes a text: the chunk that each ordinal means, and the entry that it is of.
+    chunk_ids bytea NOT NULL,
+    entry_ids bytea NOT NULL
 );
 
 CREATE INDEX segment_organisation_idx ON knowledge.segment (organisation_id, language);

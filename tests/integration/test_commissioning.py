@@ -1,0 +1,235 @@
+"""Sources that a Firecrawl elsewhere crawls: a real one of ours, and one that answers wrongly."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import aiohttp
+import pytest
+from aiohttp import web
+from pydantic import SecretStr
+
+from tests.command import Trapline
+from tests.hooks import hook, signed
+from tests.ingesting import answering, asked, ended
+from tests.site.site import Site
+from trapline.db.pool import Database
+from trapline.pipeline import commissioning
+from trapline.settings import Settings
+
+SECRET = "s3cret"
+
+
+@asynccontextmanager
+async def near(
+    database: Database, settings: Settings, far: str
+) -> AsyncIterator[aiohttp.ClientSession]:
+    """Our side, which the far one can reach."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    own = settings.model_copy(
+        update={
+            "firecrawl_url": far,
+            "firecrawl_key": SecretStr("fc-1"),
+            "firecrawl_webhook_secret": SecretStr(SECRET),
+            "public_url": f"http://127.0.0.1:{listener.getsockname()[1]}/",
+        }
+    )
+    async with answering(database, own, listener) as client:
+        yield client
+
+
+@dataclass
+class Far:
+    """A Firecrawl on loopback that takes requests as a test says."""
+
+    url: str = ""
+    answers: list[web.Response] = field(default_factory=list)
+    got: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+
+    async def crawl(self, request: web.Request) -> web.Response:
+        self.got.append(await request.json())
+        self.headers.append({name.lower(): value for name, value in request.headers.items()})
+        if self.answers:
+            return self.answers.pop(0)
+        return web.json_response({"success": True, "id": f"crawl-{len(self.got)}", "url": "x"})
+
+
+@pytest.fixture
+async def far() -> AsyncIterator[Far]:
+    found = Far()
+    app = web.Application()
+    app.router.add_post("/v2/crawl", found.crawl)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    found.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield found
+    await runner.cleanup()
+
+
+async def begin(desk: aiohttp.ClientSession, **body: Any) -> dict[str, Any]:
+    wish = {"url": "https://example.com/", "crawlLinks": True, "provider": "firecrawl"} | body
+    found: dict[str, Any] = await asked(desk, "/upload/url", "POST", **wish)
+    return found
+
+
+async def requested(far: Far, times: int) -> None:
+    async with asyncio.timeout(60):
+        while len(far.got) < times:  # noqa: ASYNC110 (the far side has no event)
+            await asyncio.sleep(0.05)
+
+
+async def shown(desk: aiohttp.ClientSession, source: str) -> dict[str, Any]:
+    found: dict[str, Any] = await asked(desk, f"/api/knowledge-source/{source}")
+    return found
+
+
+async def test_a_real_server_crawls_and_its_pages_are_found_here(
+    database: Database, server_settings: Settings, site_server: Site, served_site: str
+) -> None:
+    url = site_server.url
+    async with near(database, server_settings, served_site) as desk:
+        application = await asked(desk, "/api/applications", "POST", name="clocks")
+        started = await begin(desk, url=url, limit=4, maxDepth=2, applicationId="clocks")
+        job = await ended(desk, started["jobId"])
+        assert job["status"] == "completed", job
+        source = await shown(desk, started["knowledgeSourceId"])
+        assert (source["provider"], source["kind"], source["uri"]) == ("firecrawl", "site", url)
+        assert source["fetching"] == {"limit": 4, "max_depth": 2}
+        assert 1 < source["texts"] <= 4
+        for scope in (source["id"], application["id"]):
+            progress = await asked(desk, f"/api/knowledge-source/{scope}/progress")
+            assert progress["completed"] == progress["total"] == source["texts"]
+        # All in the job that asked, and in no other.
+        async with database.system_tx() as conn:
+            rows = await conn.fetch("SELECT job_id, ended FROM knowledge.intake")
+            made = await conn.fetchval("SELECT count(*) FROM queue.job")
+        assert [(row["job_id"], row["ended"]) for row in rows] == [
+            (UUID(started["jobId"]), "completed")
+        ]
+        assert made == 1
+        # Fetched again, it is asked for again; the same pages are there once.
+        again = await asked(desk, f"/api/knowledge-source/{source['id']}/refresh", "POST")
+        assert (await ended(desk, again["job_id"]))["status"] == "completed"
+        assert (await shown(desk, source["id"]))["texts"] >= source["texts"]
+        async with database.system_tx() as conn:
+            twice = await conn.fetchval(
+                "SELECT count(*) - count(DISTINCT uri) FROM knowledge.entry"
+            )
+            intakes = await conn.fetchval("SELECT count(DISTINCT job_id) FROM knowledge.intake")
+        assert (twice, intakes) == (0, 2)
+
+
+async def test_what_is_asked_and_how_it_is_routed(
+    database: Database, server_settings: Settings, far: Far
+) -> None:
+    async with near(database, server_settings, far.url) as desk:
+        application = await asked(desk, "/api/applications", "POST", name="clocks")
+        user = "0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10"
+        started = await begin(desk, applicationId="clocks", userId=user, limit=7, maxDepth=3)
+        await requested(far, 1)
+        routed = {
+            "knowledgeSourceId": started["knowledgeSourceId"],
+            "applicationId": application["id"],
+            "userId": user,
+            "traplineJobId": started["jobId"],
+        }
+        for word, pages in (("page", (1,)), ("page", (2,)), ("completed", ())):
+            body = hook(word, "crawl-1", *pages, metadata=routed)
+            async with desk.post(
+                "/api/webhooks/firecrawl", data=body, headers=signed(body, SECRET)
+            ) as answer:
+                assert (await answer.json())["job_id"] == started["jobId"]
+        job = await ended(desk, started["jobId"])
+        assert (job["status"], job["completed"]) == ("completed", 4)
+    (request,) = far.got
+    assert request["webhook"]["metadata"] == routed
+    assert (request["limit"], request["maxDiscoveryDepth"]) == (7, 3)
+    assert request["scrapeOptions"] == {"formats": ["markdown"], "onlyMainContent": True}
+    assert far.headers[0]["authorization"] == "Bearer fc-1"
+    assert UUID(far.headers[0]["x-idempotency-key"])
+    hooks = request["webhook"]["url"]
+    assert hooks.endswith("/api/webhooks/firecrawl?organisation=" + hooks.rpartition("=")[2])
+
+
+async def test_refusals_are_the_sources_reason(
+    database: Database, server_settings: Settings, far: Far
+) -> None:
+    wrong = {
+        "402": web.json_response({"success": False, "error": "Out of credits."}, status=402),
+        "Out of": web.json_response({"error": "Out of order."}, status=403),
+        "302": web.Response(status=302, headers={"Location": "http://169.254.169.254/"}),
+        "cannot be read": web.Response(text="<html>"),
+        "be read": web.json_response({"success": True, "id": 7}),
+        "answer": web.json_response([]),
+    }
+    async with near(database, server_settings, far.url) as desk:
+        for number, (why, answer) in enumerate(wrong.items()):
+            far.answers = [answer]
+            started = await begin(desk, url=f"https://example.com/{number}")
+            job = await ended(desk, started["jobId"])
+            assert job["status"] == "failed", (why, job)
+            assert why in job["error"], job["error"]
+
+
+async def test_a_busy_one_is_asked_again_with_the_same_key(
+    database: Database, server_settings: Settings, far: Far
+) -> None:
+    far.answers = [web.Response(status=429, headers={"Retry-After": "1"}, text="slowly")]
+    async with near(database, server_settings, far.url) as desk:
+        started = await begin(desk)
+        routed = {
+            "traplineJobId": started["jobId"],
+            "knowledgeSourceId": started["knowledgeSourceId"],
+        }
+        body = hook("completed", "crawl-2", metadata=routed)
+        await requested(far, 2)
+        async with desk.post(
+            "/api/webhooks/firecrawl", data=body, headers=signed(body, SECRET)
+        ) as answer:
+            assert answer.status == 200
+        await ended(desk, started["jobId"])
+    first, second = (one["x-idempotency-key"] for one in far.headers)
+    assert first == second
+
+
+async def test_without_its_settings_it_is_refused(
+    desk: aiohttp.ClientSession, trapline: Trapline, server_settings: Settings
+) -> None:
+    body = {"url": "https://example.com/", "provider": "firecrawl"}
+    async with desk.post("/upload/url", json=body) as answer:
+        problem = await answer.json()
+        assert answer.status == 503
+    for name in ("FIRECRAWL_API_URL", "FIRECRAWL_WEBHOOK_SECRET", "TRAPLINE_PUBLIC_URL"):
+        assert name in problem["detail"]
+    async with desk.post("/upload/url", json=body | {"provider": "somebody"}) as answer:
+        assert answer.status == 400
+    refused = await trapline("sources", "add", "https://example.com/", "--provider", "firecrawl")
+    assert refused.status != 0
+    assert "TRAPLINE_PUBLIC_URL" in refused.err
+    settings = {
+        "FIRECRAWL_API_URL": "http://127.0.0.1:9",
+        "FIRECRAWL_WEBHOOK_SECRET": "x",
+        "TRAPLINE_PUBLIC_URL": "http://127.0.0.1:8",
+    }
+    added = await trapline(
+        "sources", "add", "https://example.com/", "--provider", "firecrawl", "--json", **settings
+    )
+    assert added.status == 0, added.err
+    listed = await trapline("sources", "show", added.json["source_id"], "--json")
+    assert listed.json["provider"] == "firecrawl"
+
+
+def test_all_that_is_missing_is_named() -> None:
+    commissioning.require(
+        Settings(
+            firecrawl_url="http://a",
+            public_url="http://b",
+            firecrawl_webhook_secret=SecretStr("c"),
+        )
+    )
