@@ -112,6 +112,7 @@ class Library:
             texts=len(batch),
             length=int(batch.lengths.sum()),
             chunk_ids=np.arange(chunks, chunks + len(batch), dtype=np.int64).tobytes(),
+            entry_ids=(entries + np.arange(len(batch), dtype=np.int64) // PASSAGES).tobytes(),
         )
         await write_postings(conn, owner, segment_id, _postings(self.corpus, batch))
 

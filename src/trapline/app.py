@@ -26,6 +26,8 @@ from trapline.knowledge import tally, vectors
 from trapline.knowledge.embedding.embedders import Embedders
 from trapline.knowledge.indexing import drop_older_generations
 from trapline.knowledge.keyword.writing import merge_crowded, renew_hollow
+from trapline.knowledge.mirroring import Mirroring
+from trapline.knowledge.qdrant import Qdrant
 from trapline.knowledge.searching import Searcher
 from trapline.logs import get_logger
 from trapline.measure import Recorder
@@ -95,6 +97,9 @@ async def serve(settings: Settings) -> None:
                     lifespan="off",
                     server_header=False,
                     timeout_graceful_shutdown=_GRACE_SECONDS,
+                    # Compressing each message anew for each watcher costs more than anything else
+                    # that is done for them, and a window of tens of kilobytes for each.
+                    ws_per_message_deflate=False,
                 )
             )
             await server.serve(sockets=[listener])
@@ -140,7 +145,9 @@ async def working(
         Poster(settings) as poster,
         LanguageModel(settings) as model,
         ExternalParser(settings) as parser,
-        Searching(settings, database, Searcher(Embedders(settings), recorder)) as searching,
+        Searching(
+            settings, database, Searcher.of(settings, Embedders(settings), recorder)
+        ) as searching,
     ):
         steps = Steps(database, settings, fetcher, model)
         keeping = _keeping(settings)
@@ -188,7 +195,8 @@ async def working(
         running = asyncio.create_task(worker.run(), name="worker")
         beside = [
             asyncio.create_task(
-                maintenance.run(database, _duties(settings, keeping.blobs)), name="maintenance"
+                maintenance.run(database, _duties(settings, keeping.blobs, searching.searcher)),
+                name="maintenance",
             ),
             asyncio.create_task(telling.run(), name="telling"),
             asyncio.create_task(recorder.run(database), name="measurements"),
@@ -204,7 +212,7 @@ async def working(
             ingesting.close()
 
 
-def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
+def _duties(settings: Settings, blobs: Blobs, searcher: Searcher) -> list[Duty]:
     """Return all that keeps the database in order."""
     return [
         *maintenance.all_duties(settings),
@@ -229,7 +237,14 @@ def _duties(settings: Settings, blobs: Blobs) -> list[Duty]:
             every=timedelta(minutes=5),
             longest=vectors.LONGEST,
         ),
+        _mirroring(searcher.qdrant),
     ]
+
+
+def _mirroring(qdrant: Qdrant | None) -> Duty:
+    every = timedelta(hours=1) if qdrant is None else timedelta(seconds=2)
+    work = Mirroring(qdrant).tend
+    return Duty("vectors in Qdrant", work, every=every, longest=timedelta(minutes=10))
 
 
 def _sweeping(blobs: Blobs, settings: Settings) -> Duty:

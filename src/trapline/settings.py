@@ -293,6 +293,24 @@ class Settings(BaseSettings):
         default=50, ge=0, description="Tokens that a passage repeats of the one before."
     )
 
+    qdrant_url: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("QDRANT_URL", "qdrant_url"),
+        description="A Qdrant that vectors are copied to and searched in, such as"
+        " http://127.0.0.1:6333. Without it they are searched in PostgreSQL.",
+    )
+    qdrant_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("QDRANT_API_KEY", "qdrant_key"),
+        description="Its API key.",
+    )
+    qdrant_timeout: float = Field(default=5.0, gt=0, description="Seconds that it may take.")
+    qdrant_fallback: bool = Field(
+        default=True,
+        description="While Qdrant does not answer, search vectors in PostgreSQL, which keeps indexes"
+        " for that. Without it such a search fails, and no indexes are built.",
+    )
+
     parser_url: str | None = Field(
         default=None,
         pattern=r"^https?://",

@@ -63,6 +63,16 @@ async def test_a_limit_is_exact(crawler: Trapline, site: Site) -> None:
     assert len(site.log.pages()) == 7
 
 
+async def test_what_was_crawled_can_be_searched(crawler: Trapline, site: Site) -> None:
+    options = ("--limit", "4", "--delay", "0", "--sitemap", "skip", "--index")
+    done = await crawler("crawl", f"{site.url}manual/", *options)
+    assert done.status == 0, done.err
+    assert "trapline search" in done.out
+    found = await crawler("search", "manual", "--passages", "--limit", "100", "--json")
+    urls = {one["uri"] for one in found.json["items"]}
+    assert urls == set(site.log.pages())
+
+
 async def test_pages_come_out_as_files(crawler: Trapline, site: Site) -> None:
     done = await crawler(
         "crawl",

@@ -115,6 +115,28 @@ async def test_a_crawl_with_index_fills_the_source_of_its_site(
     assert all(text["path"].startswith("/") for text in texts)
 
 
+async def test_what_a_crawl_indexed_is_found_when_its_job_says_completed(
+    desk: aiohttp.ClientSession, database: Database, site: Site
+) -> None:
+    """Not a moment later: every page is asked for as soon as the status says so."""
+    body = {"kind": "crawl", "url": site.url, "options": {"limit": 8, "index": True}}
+    job = await asked(desk, "/api/jobs", "POST", **body)
+    await ended(desk, job["id"])
+    found = await asked(desk, "/api/search", "POST", query="page", mode="vector", limit=50)
+    async with database.system_tx() as conn:
+        rows = await conn.fetch(
+            "SELECT u.path, v.title FROM store.page p JOIN store.version v ON v.id = p.version_id"
+            " JOIN frontier.url u ON u.id = p.url_id"
+        )
+    assert {one["path"] for one in found["items"]} == {row["path"] for row in rows}
+    assert len(rows) > 3
+    for row in rows:
+        for mode in ("keyword", "hybrid"):
+            query = {"query": row["title"], "mode": mode, "limit": 20}
+            found = await asked(desk, "/api/search", "POST", **query)
+            assert row["path"] in {one["path"] for one in found["items"]}, (row["title"], mode)
+
+
 async def test_a_scrape_can_be_indexed(
     database: Database, server_settings: Settings, site: Site, scrape: Scrape
 ) -> None:

@@ -50,6 +50,7 @@ _LOOK_EVERY = 0.3
 @click.option("--ignore-robots", is_flag=True, help="Do not obey robots.txt; this is recorded.")
 @click.option("--due", "only_due", is_flag=True, help="Leave pages alone that are not due yet.")
 @click.option("--force", is_flag=True, help="Fetch again what the server says is unchanged.")
+@click.option("--index", is_flag=True, help="Make the pages searchable: see `trapline search`.")
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Write markdown files."
 )
@@ -179,6 +180,8 @@ async def _close(
     where = f"in {out} and " if out else ""
     click.echo(f"\nThe pages are {where}in the database, in store.page and store.version;")
     click.echo("have a look: trapline db psql -- -c 'SELECT title, page_type FROM store.version'")
+    if job.options.get("index"):
+        click.echo("or search them: trapline search WORDS")
 
 
 def _show_noted(title: str, rows: Sequence[NotedUrlsRow]) -> None:

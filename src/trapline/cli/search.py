@@ -1,6 +1,7 @@
 """`trapline search WORDS`."""
 
 import sys
+from contextlib import aclosing
 from typing import Any
 
 import click
@@ -71,8 +72,8 @@ async def command(
             [SiteId((await sites.find(conn, organisation_id, s)).id) for s in wishes["site_names"]]
         )
     query = _query(" ".join(words), wanted, wishes)
-    async with database.tenant_tx(organisation_id) as conn:
-        searcher = Searcher(Embedders(database.settings))
+    searcher = Searcher.of(database.settings, Embedders(database.settings))
+    async with aclosing(searcher), database.tenant_tx(organisation_id) as conn:
         found = await searcher.search(conn, organisation_id, query)
     if as_json:
         terminal.show_json(msgspec.to_builtins(found))

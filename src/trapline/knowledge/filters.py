@@ -1,6 +1,6 @@
 """Which texts of an organisation a search is about."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -14,6 +14,8 @@ from trapline.model import ApplicationId, OrganisationId, SiteId, SourceId
 
 # Up to so many passages are looked at one by one: it takes a few milliseconds and misses none.
 SMALL: Final = 10_000
+# Texts that are listed at most: their numbers are compared fast, and they take some milliseconds to list.
+MOST_TEXTS: Final = 20_000
 # What the planner thinks is a guess: only a filter that seems clearly wider is not tried out.
 _SEEMS_WIDE: Final = SMALL * 3 // 2
 
@@ -49,7 +51,7 @@ class Filter:
             "sites": self.sites or None,
             "applications": self.applications or None,
             "kinds": self.kinds or None,
-            "languages": [tag.lower().partition("-")[0] for tag in self.languages] or None,
+            "languages": [primary(tag) for tag in self.languages] or None,
             "types": self.types or None,
             "hosts": [host.lower() for host in self.hosts] or None,
             "not_hosts": [host.lower() for host in self.not_hosts] or None,
@@ -57,6 +59,11 @@ class Filter:
             "since": self.since,
             "until": self.until,
         }
+
+
+def primary(tag: str) -> str:
+    """`de` of `de-AT`."""
+    return tag.lower().partition("-")[0]
 
 
 EVERYTHING: Final = Filter()
@@ -74,13 +81,18 @@ def _is_of(name: str, content_type: str) -> bool:
 class Scope:
     """What one search is about: `among`, sorted, are all its passages, where they are few.
 
-    `share` is about which part of all texts fits the filter.
+    `share` is about which part of all texts fits the filter; `entries`, sorted, are those, where they
+    are not many. `only`, sorted, are all passages that
+    may be found beside the filter, where they are not few; `barred`, sorted, are not found.
     """
 
     organisation_id: OrganisationId
     wanted: Filter
     among: NDArray[np.int64] | None = None
     share: float = 1.0
+    entries: NDArray[np.int64] | None = None
+    only: NDArray[np.int64] | None = None
+    barred: NDArray[np.int64] | None = None
 
     @property
     def arguments(self) -> Mapping[str, Any]:
@@ -106,14 +118,52 @@ async def scope_of(conn: Connection, organisation_id: OrganisationId, wanted: Fi
         among = await queries.matching_chunks(conn, **arguments, most=SMALL + 1)
         if len(among) <= SMALL:
             return Scope(organisation_id, wanted, _sorted(among))
+    if texts <= MOST_TEXTS:
+        entries = await queries.matching_entries(conn, **arguments, most=MOST_TEXTS + 1)
+        if len(entries) <= MOST_TEXTS:
+            return Scope(organisation_id, wanted, share=share, entries=_sorted(entries))
     return Scope(organisation_id, wanted, share=share)
 
 
 async def listed(conn: Connection, scope: Scope) -> Scope:
     """List all passages of a scope, however many: for when checking as they come did not do."""
     among = await queries.matching_chunks(conn, **scope.arguments, most=2**31 - 1)
-    return Scope(scope.organisation_id, scope.wanted, _sorted(among), scope.share)
+    return _without_barred(replace(scope, among=_sorted(among), only=None), scope.only)
 
 
-def _sorted(ids: list[int]) -> NDArray[np.int64]:
+async def narrowed(
+    conn: Connection,
+    scope: Scope,
+    only: NDArray[np.int64] | None,
+    barred: NDArray[np.int64],
+) -> Scope:
+    """Make a scope narrower by what words a query insists on and which it has ruled out."""
+    scope = replace(scope, barred=barred if len(barred) else None)
+    if scope.among is not None:
+        return _without_barred(scope, only)
+    if only is None or len(only) > SMALL:
+        return replace(scope, only=only)
+    if not scope.wanted.empty and len(only):
+        only = _sorted(list(await fitting(conn, scope, only.tolist())))
+    return _without_barred(replace(scope, among=only), None)
+
+
+def _without_barred(scope: Scope, only: NDArray[np.int64] | None) -> Scope:
+    among = scope.among
+    if among is not None and only is not None:
+        among = np.intersect1d(among, only, assume_unique=True)
+    if among is not None and scope.barred is not None:
+        among = np.setdiff1d(among, scope.barred, assume_unique=True)
+    return replace(scope, among=among)
+
+
+async def fitting(conn: Connection, scope: Scope, chunk_ids: Sequence[int]) -> set[int]:
+    """Return which of these passages fit the filter."""
+    if not chunk_ids:
+        return set()
+    rows = await queries.matching(conn, **scope.arguments, chunk_ids=chunk_ids)
+    return {row.chunk_id for row in rows}
+
+
+def _sorted(ids: Sequence[int]) -> NDArray[np.int64]:
     return np.sort(np.array(ids, np.int64))

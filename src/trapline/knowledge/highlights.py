@@ -44,8 +44,9 @@ def _marks(text: str, language: str, wanted: frozenset[str]) -> list[_Mark]:
         return []
     found = []
     for match in _WORD.finditer(text):
-        hit = next((term for term in _terms_of(match[0], language) if term in wanted), None)
-        if hit is not None:
+        meant = _terms_of(match[0], language)
+        if not wanted.isdisjoint(meant):
+            hit = next(term for term in meant if term in wanted)
             found.append(_Mark(match.start(), match.end(), hit))
     return found
 

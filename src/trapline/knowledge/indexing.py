@@ -21,6 +21,7 @@ from trapline.knowledge.chunking import Passage
 from trapline.knowledge.embedding.embedder import Model, Vectors
 from trapline.knowledge.keyword import writing
 from trapline.knowledge.keyword.analysis import language_of
+from trapline.knowledge.keyword.writing import Words
 from trapline.knowledge.sql import indexing as queries
 from trapline.model import OrganisationId, PageId, SourceId
 
@@ -115,14 +116,14 @@ async def store_all(
     """Write texts of several places; each organisation gets one segment for each language of all."""
     began = time.perf_counter()
     entry_ids: list[int] = []
-    words: dict[tuple[OrganisationId, str], dict[int, str]] = {}
+    words: dict[tuple[OrganisationId, str], dict[int, Words]] = {}
     for place, model, texts in shelves:
         written, chunk_ids = await _write(conn, place, model, texts)
         entry_ids += written
-        for text, ids in zip(texts, chunk_ids, strict=True):
+        for text, entry_id, ids in zip(texts, written, chunk_ids, strict=True):
             key = place.organisation_id, language_of(text.entry.language)
             words.setdefault(key, {}).update(
-                (chunk_id, indexed_words(text.entry.title, passage))
+                (chunk_id, Words(entry_id, indexed_words(text.entry.title, passage)))
                 for chunk_id, passage in zip(ids, text.passages, strict=True)
             )
     between = time.perf_counter()

@@ -2,24 +2,27 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
 import numpy as np
 
 from trapline.db.connection import Connection
-from trapline.errors import InvalidInput, NotFound
-from trapline.knowledge import fusion, legs, showing
+from trapline.errors import InvalidInput, NotFound, Unavailable
+from trapline.knowledge import checking, fusion, legs, showing
+from trapline.knowledge.asking import Asked, read
 from trapline.knowledge.embedding.embedder import Embedder, Model, Vectors, unit
-from trapline.knowledge.filters import EVERYTHING, Filter, Scope, scope_of
+from trapline.knowledge.filters import EVERYTHING, Filter, Scope, narrowed, scope_of
 from trapline.knowledge.fusion import Leg, Method
 from trapline.knowledge.keyword.analysis import language_of
 from trapline.knowledge.keyword.searching import Found, KeywordIndex, KeywordQuery
-from trapline.knowledge.legs import SearchedModel
+from trapline.knowledge.legs import Ranked, SearchedModel
+from trapline.knowledge.qdrant import Qdrant
 from trapline.knowledge.showing import Granularity, Manner, Result
 from trapline.knowledge.sql import searching as queries
 from trapline.measure import Operation, Recorder
 from trapline.model import OrganisationId, PageId
+from trapline.settings import Settings
 
 Mode = Literal["hybrid", "keyword", "vector"]
 
@@ -27,6 +30,8 @@ MOST_CHARACTERS: Final = 20_000
 MOST_RESULTS: Final = 100
 MOST_DEPTH: Final = 1_000
 _LEAST_DEPTH: Final = 100
+# How many more passages are looked at where their text decides.
+_SPARE: Final = 4
 
 
 class Embedders(Protocol):
@@ -92,13 +97,32 @@ class Searcher:
     embedders: Embedders
     recorder: Recorder | None = None
     index: KeywordIndex = field(default_factory=KeywordIndex)
+    qdrant: Qdrant | None = None
+    """Where vectors are searched, if it has them all."""
+    fallback: bool = True
+    """Whether PostgreSQL is searched while that does not answer."""
+
+    @classmethod
+    def of(
+        cls, settings: Settings, embedders: Embedders, recorder: Recorder | None = None
+    ) -> "Searcher":
+        return cls(
+            embedders,
+            recorder,
+            qdrant=Qdrant.of(settings),
+            fallback=settings.qdrant_fallback,
+        )
+
+    async def aclose(self) -> None:
+        if self.qdrant is not None:
+            await self.qdrant.aclose()
 
     async def search(
         self, conn: Connection, organisation_id: OrganisationId, query: Query
     ) -> Results:
         """Search in a transaction that sees the organisation's rows."""
         run = _Run(self, conn, organisation_id, query)
-        scope = await scope_of(conn, organisation_id, query.wanted)
+        scope = await run.demanded(await scope_of(conn, organisation_id, query.wanted))
         if query.mode != "vector":
             await run.by_words(scope)
         if query.mode != "keyword":
@@ -129,7 +153,7 @@ class Searcher:
             row.model_id: unit(np.array([row.numbers], np.float32))
             for row in await queries.mean_vectors(conn, entry_ids=ids)
         }
-        query = Query(words=entries[0].uri, mode="vector", wanted=wanted, most=most, depth=0)
+        query = Query(words="similar", mode="vector", wanted=wanted, most=most, depth=0)
         run = _Run(self, conn, organisation_id, query)
         scope = await scope_of(conn, organisation_id, wanted)
         for searched in await run.models():
@@ -159,22 +183,49 @@ class _Run:
     found: Found = field(default_factory=lambda: Found([]))
     warnings: list[str] = field(default_factory=list)
     times: dict[str, float] = field(default_factory=dict)
+    asked: Asked = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.asked = read(self.query.words)
+
+    async def demanded(self, scope: Scope) -> Scope:
+        """Make the scope narrower by the words that must be there and those that must not."""
+        if self.asked.plain:
+            return scope
+        if not self.asked.words:
+            self.warnings.append("The query only says what is not wanted: say what is, too.")
+        demanded = await self.searcher.index.demanded(self.conn, self.organisation_id, self.asked)
+        return await narrowed(self.conn, scope, demanded.among, demanded.barred)
 
     async def by_words(self, scope: Scope) -> None:
         query = self.query
-        language = None if query.language is None else language_of(query.language)
-        wanted = KeywordQuery(query.words, query.deep, language, tolerant=query.tolerant)
+        most = checking.MOST if self.asked.phrases else query.deep
+        wanted = KeywordQuery(
+            self.asked.words,
+            most,
+            None if query.language is None else language_of(query.language),
+            tolerant=query.tolerant,
+            exact=self.asked.exact,
+        )
         begun = time.perf_counter()
         self.found = await legs.by_words(self.conn, self.searcher.index, scope, wanted)
+        ranked = await self._as_asked([(hit.chunk_id, hit.score) for hit in self.found.hits])
         self._took("bm25", "search", begun)
-        ranked = [(hit.chunk_id, hit.score) for hit in self.found.hits]
         weight = query.keyword_weight if query.mode == "hybrid" else 1.0
         self.legs.append(Leg("keyword", weight, ranked))
-        if not self.found.terms and query.mode == "keyword":
+        if not self.found.terms and query.mode == "keyword" and self.asked.words:
             self.warnings.append("No word of the query is searched for: only stop words or signs.")
+
+    async def _as_asked(self, ranked: Ranked) -> Ranked:
+        """Leave out passages that lack a phrase; the index knows words and not their order."""
+        if not self.asked.phrases:
+            return ranked
+        return await checking.holding(self.conn, self.asked, ranked, self.query.deep)
 
     async def by_meaning(self, scope: Scope) -> None:
         """One leg for each model that the texts are embedded with."""
+        if not self.asked.words:
+            return
         for searched in await self.models():
             embedder = self.searcher.embedders.of(searched.model)
             if embedder is None:
@@ -184,27 +235,40 @@ class _Run:
                 )
                 continue
             begun = time.perf_counter()
-            vectors = await embedder.embed([self.query.words])
+            vectors = await embedder.embed([self.asked.words])
             self._took("embedding", searched.model.name, begun)
             await self.near(scope, searched, vectors)
 
     async def models(self) -> list[SearchedModel]:
         rows = await queries.searched_models(self.conn, organisation_id=self.organisation_id)
-        return [SearchedModel.of(row) for row in rows]
+        return [SearchedModel.of(row, self.searcher.qdrant) for row in rows]
 
     async def near(self, scope: Scope, searched: SearchedModel, vectors: Vectors) -> None:
         if not vectors.any():
             # No word of it is known to the model: every passage would be as near as any other.
             return
         begun = time.perf_counter()
-        ranked = await legs.by_meaning(
-            self.conn, searched, vectors[0].tolist(), scope, self.query.deep
-        )
+        most = self.query.deep * (_SPARE if self.asked.phrases else 1)
+        ranked = await self._as_asked(await self._nearest(scope, searched, vectors, most))
         self._took("vector", "search", begun)
         several = any(leg.name.startswith("vector") for leg in self.legs)
         name = f"vector:{searched.model.name}" if several else "vector"
         weight = self.query.vector_weight if self.query.mode == "hybrid" else 1.0
         self.legs.append(Leg(name, weight, ranked))
+
+    async def _nearest(
+        self, scope: Scope, searched: SearchedModel, vectors: Vectors, most: int
+    ) -> Ranked:
+        numbers = vectors[0].tolist()
+        try:
+            return await legs.by_meaning(self.conn, searched, numbers, scope, most)
+        except Unavailable as error:
+            if searched.copy is None or not self.searcher.fallback:
+                raise
+            self.warnings.append(f"Vectors were searched in PostgreSQL. {error}")
+        # It need not be waited for twice.
+        searched = replace(searched, copy=None)
+        return await legs.by_meaning(self.conn, searched, numbers, scope, most)
 
     async def results(self, without: frozenset[int] = frozenset()) -> Results:
         query = self.query

@@ -21,20 +21,25 @@ LONGEST: Final = timedelta(hours=1)
 
 _LINKS: Final = 16
 _CANDIDATES: Final = 64
-# Bytes of a vector in the graph while it is built, beside its numbers.
-_NODE_BYTES: Final = 500
+# Bytes of a vector in the graph while it is built, beside its numbers: a million with 256 numbers
+# outgrew a gigabyte.
+_NODE_BYTES: Final = 1_100
 
 
 async def tend_indexes(database: Database, *, many: int = MANY) -> int:
     """Build the indexes that are missing and drop those that are not needed any more."""
+    settings = database.settings
+    # Where vectors are searched in Qdrant and nowhere else, all indexes are forsaken.
+    elsewhere = settings.qdrant_url is not None and not settings.qdrant_fallback
     async with pool.owner(database.dsn, database.settings) as conn:
         done = 0
-        for name in await queries.forsaken_indexes(conn, few=many // 2):
+        for name in await queries.forsaken_indexes(conn, few=2**31 - 1 if elsewhere else many // 2):
             # The name comes from the catalog, and matches vector_hnsw_ and digits.
             await conn.execute(f"DROP INDEX CONCURRENTLY IF EXISTS knowledge.{name}")
             done += 1
-        for model in await queries.crowded_models(conn, many=many):
-            await _build(conn, model.model_id, model.dimension, database.settings.index_memory_mb)
+        crowded = [] if elsewhere else await queries.crowded_models(conn, many=many)
+        for model in crowded:
+            await _build(conn, model.model_id, model.dimension, settings.index_memory_mb)
             done += 1
     return done
 

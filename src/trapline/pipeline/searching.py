@@ -92,6 +92,7 @@ class Searching:
     ) -> None:
         if self._session is not None:
             await self._session.close()
+        await self.searcher.aclose()
 
     @property
     def warning(self) -> str | None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -12,6 +13,8 @@ from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.knowledge.keyword import writing
 from trapline.knowledge.keyword.searching import Hit, KeywordIndex, KeywordQuery
+from trapline.knowledge.keyword.writing import Words
+from trapline.knowledge.sql import keyword as queries
 from trapline.model import OrganisationId
 
 WORDS = [f"word{number}" for number in range(300)]
@@ -50,18 +53,63 @@ async def test_merging_changes_no_rank(database: Database, organisation_id: Orga
                 " ".join(["apple", *chance.choices(WORDS[: 5 + n * 3], k=12)]) for n in range(90)
             ]
             await _index(conn, organisation_id, "en", texts)
-    queries = [" ".join(["apple", *chance.choices(WORDS[:60], k=3)]) for _ in range(20)]
-    before = [await _hits(database, organisation_id, query) for query in queries]
+    asked = [" ".join(["apple", *chance.choices(WORDS[:60], k=3)]) for _ in range(20)]
+    before = [await _hits(database, organisation_id, query) for query in asked]
     assert await writing.merge_crowded(database) == 1
     assert await writing.merge_crowded(database) == 0
     async with database.system_tx() as conn:
         assert await conn.fetchval("SELECT count(*) FROM knowledge.segment") == 1
         assert await conn.fetchval("SELECT max(part) FROM knowledge.posting") >= 1
-    after = [await _hits(database, organisation_id, query) for query in queries]
+    after = [await _hits(database, organisation_id, query) for query in asked]
     assert [[round(hit.score, 4) for hit in hits] for hits in after] == [
         [round(hit.score, 4) for hit in hits] for hits in before
     ]
     assert all(hits for hits in after)
+
+
+async def test_a_merge_during_a_search_hides_nothing(
+    database: Database, organisation_id: OrganisationId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Segments go away after they were listed: what is in the new one is found all the same."""
+    async with database.system_tx() as conn:
+        ids = [
+            (await _index(conn, organisation_id, "en", [f"apple pear{number}"]))[0]
+            for number in range(8)
+        ]
+    listed = queries.segments
+    calls = 0
+
+    async def then_merge(*args: Any, **more: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        rows = await listed(*args, **more)
+        await writing.merge_crowded(database)
+        return rows
+
+    monkeypatch.setattr(queries, "segments", then_merge)
+    assert sorted(await _found(database, organisation_id, "apple")) == ids
+    assert calls == 2
+
+
+async def test_what_is_remembered_is_not_read_again(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    """Not even that a word is nowhere; and what comes later is a segment of its own."""
+    async with database.system_tx() as conn:
+        ids = await _index(conn, organisation_id, "en", ["apple"] * 1000)
+    index = KeywordIndex()
+    for expected in (3, 0):
+        before = index.memory.reads
+        async with database.tenant_tx(organisation_id) as conn:
+            query = KeywordQuery("apple pear", 2000, tolerant=False)
+            found = await index.search(conn, organisation_id, query)
+        assert len(found.hits) == len(ids)
+        assert index.memory.reads - before == expected
+    async with database.system_tx() as conn:
+        new = await _index(conn, organisation_id, "en", ["pear"])
+    async with database.tenant_tx(organisation_id) as conn:
+        found = await index.search(conn, organisation_id, KeywordQuery("pear"))
+    assert [hit.chunk_id for hit in found.hits] == new
 
 
 async def test_chunks_that_are_gone_leave_when_segments_merge(
@@ -166,7 +214,8 @@ async def _index(
         hashlib.sha256(b"a").digest(),
     )
     ids = [row["id"] for row in rows]
-    await writing.add(conn, organisation_id, language, dict(zip(ids, texts, strict=True)))
+    words = {chunk: Words(entry, text) for chunk, text in zip(ids, texts, strict=True)}
+    await writing.add(conn, organisation_id, language, words)
     return ids
 
 

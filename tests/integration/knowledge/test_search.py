@@ -68,15 +68,17 @@ async def test_a_word_that_nobody_wrote_is_taken_for_one_like_it(
     assert (await _search(database, organisation_id, strict)).items == []
 
 
-@pytest.mark.parametrize("few", [0, 10_000])
+@pytest.mark.parametrize(("few", "texts"), [(10_000, 0), (0, 20_000), (0, 0)])
 async def test_filters(
     database: Database,
     organisation_id: OrganisationId,
     monkeypatch: pytest.MonkeyPatch,
     few: int,
+    texts: int,
 ) -> None:
-    """Once as of few passages, which are listed, and once as of many, which are checked as they come."""
+    """As of few passages, which are listed, of few texts, and of many, which are checked as they come."""
     monkeypatch.setattr(filters, "SMALL", few)
+    monkeypatch.setattr(filters, "MOST_TEXTS", texts)
     monkeypatch.setattr(filters, "_SEEMS_WIDE", few)
     site, application = SiteId(uuid4()), ApplicationId(uuid4())
     late = datetime(2026, 6, 1, tzinfo=UTC)
@@ -274,10 +276,15 @@ async def test_an_empty_index_finds_nothing(
     assert (await _search(database, organisation_id, Query(words="fox"))).items == []
 
 
+@pytest.mark.parametrize("listed", [0, 20_000])
 async def test_an_index_is_built_used_and_dropped(
-    database: Database, organisation_id: OrganisationId, monkeypatch: pytest.MonkeyPatch
+    database: Database,
+    organisation_id: OrganisationId,
+    monkeypatch: pytest.MonkeyPatch,
+    listed: int,
 ) -> None:
     """The plan walks the organisation's own graph; what it finds is what comparing all finds."""
+    monkeypatch.setattr(filters, "MOST_TEXTS", listed)
     monkeypatch.setattr(filters, "SMALL", 0)
     monkeypatch.setattr(filters, "_SEEMS_WIDE", 0)
     letters = Letters("abcdefghijklmnop")
@@ -304,12 +311,12 @@ async def test_an_index_is_built_used_and_dropped(
                 "SELECT relname AS name FROM pg_class WHERE relname LIKE 'vector_hnsw%'"
             )
         ]
-        before = await _scans(database, name)
         for q, expected in zip((query, halved), exact, strict=True):
+            before = await _scans(database, name)
             found = await _search(database, organisation_id, q, Known((letters,)))
             got = [one.uri for one in found.items]
             assert len(set(got) & set(expected)) >= 18
-        assert await _scans(database, name) > before
+            assert await _scans(database, name) > before
     async with database.system_tx() as conn:
         await indexing.forget(conn, ours, [text.uri for text in texts])
     assert await vectors.tend_indexes(database, many=100) == 1

@@ -63,6 +63,64 @@ CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public;
 
 COMMENT ON EXTENSION vector IS 'vector data type and ivfflat and hnsw access methods';
 
+CREATE TYPE archive.new_file AS (
+	visit integer,
+	request_number smallint,
+	url_id bigint,
+	last_modified timestamp with time zone,
+	size bigint,
+	media_type text,
+	canonical_url_id bigint,
+	charset text,
+	headers text,
+	sha256 bytea
+);
+
+CREATE TYPE archive.new_redirect AS (
+	visit integer,
+	number smallint,
+	request_number smallint,
+	url_id bigint,
+	to_url_id bigint,
+	source smallint,
+	is_permanent boolean,
+	by_security_policy boolean,
+	last_modified timestamp with time zone
+);
+
+CREATE TYPE archive.new_request AS (
+	visit integer,
+	number smallint,
+	url_id bigint,
+	sent_at timestamp with time zone,
+	total_ms real,
+	dns_ms real,
+	connect_ms real,
+	tls_ms real,
+	first_byte_ms real,
+	robots_approved boolean,
+	exit_code smallint,
+	status smallint,
+	etag text,
+	last_modified timestamp with time zone,
+	remote_address text
+);
+
+CREATE TYPE archive.new_visit AS (
+	organisation_id uuid,
+	uuid uuid,
+	agent_id bigint,
+	job_id uuid,
+	task_id bigint,
+	site_id uuid,
+	url_id bigint,
+	crawl_type smallint,
+	started_at timestamp with time zone,
+	took_ms integer,
+	exit_code smallint,
+	message text
+);
+
 CREATE TYPE lexicon.job_type_enum AS ENUM (
     'one_time',
     'scheduled',
@@ -146,6 +204,20 @@ CREATE TYPE queue.gate_change AS (
 	not_before timestamp with time zone
 );
 
+CREATE TYPE queue.new_direct AS (
+	id uuid,
+	organisation_id uuid,
+	member_id uuid,
+	kind text,
+	priority smallint,
+	options text,
+	metadata text,
+	trace_id uuid,
+	zero_data_retention boolean,
+	ttl interval,
+	failed_ttl interval
+);
+
 CREATE TYPE queue.new_event AS (
 	job_id uuid,
 	task_id bigint,
@@ -208,6 +280,102 @@ CREATE TYPE queue.want AS (
 	to_priority smallint,
 	limited boolean
 );
+
+CREATE TYPE store.new_sighting AS (
+	page_id uuid,
+	organisation_id uuid,
+	site_id uuid,
+	url_id bigint,
+	visit_id bigint,
+	job_id uuid,
+	seen_at timestamp with time zone,
+	times integer,
+	compared_with bigint,
+	alike boolean,
+	added_lines integer,
+	removed_lines integer,
+	added_words integer,
+	removed_words integer,
+	status smallint,
+	content_hash bytea,
+	extractor_version smallint,
+	content_type text,
+	title text,
+	language text,
+	page_type text,
+	text text,
+	markdown text,
+	metadata text,
+	links text,
+	warning text,
+	sha256 bytea
+);
+
+CREATE TYPE store.seen AS (
+	page_id uuid,
+	version_id bigint,
+	number integer,
+	change smallint
+);
+
+CREATE FUNCTION archive.record(p_visits archive.new_visit[], p_requests archive.new_request[], p_redirects archive.new_redirect[], p_files archive.new_file[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    ids bigint[] := ARRAY(
+        SELECT nextval('archive.visit_id_seq') FROM generate_series(1, cardinality(p_visits)));
+BEGIN
+    INSERT INTO archive.visit (
+        id, organisation_id, uuid, agent_id, job_id, task_id, site_id, url_id, crawl_type,
+        started_at, took_ms, exit_code, message)
+    OVERRIDING SYSTEM VALUE
+    SELECT ids[v.position], v.organisation_id, v.uuid, v.agent_id, v.job_id, v.task_id, v.site_id,
+           v.url_id, v.crawl_type, v.started_at, v.took_ms, v.exit_code, v.message
+    FROM unnest(p_visits) WITH ORDINALITY AS v (
+        organisation_id, uuid, agent_id, job_id, task_id, site_id, url_id, crawl_type, started_at,
+        took_ms, exit_code, message, position);
+
+    INSERT INTO archive.request (
+        visit_id, started_at, number, organisation_id, url_id, sent_at, total_ms, dns_ms,
+        connect_ms, tls_ms, first_byte_ms, robots_approved, exit_code, status, etag, last_modified,
+        remote_address)
+    SELECT ids[r.visit], (p_visits[r.visit]).started_at, r.number, (p_visits[r.visit]).organisation_id,
+           r.url_id, r.sent_at, r.total_ms, r.dns_ms, r.connect_ms, r.tls_ms, r.first_byte_ms,
+           r.robots_approved, r.exit_code, r.status, r.etag, r.last_modified, r.remote_address
+    FROM unnest(p_requests) AS r;
+
+    IF cardinality(p_redirects) > 0 THEN
+        INSERT INTO archive.redirect (
+            visit_id, started_at, number, organisation_id, request_number, url_id, to_url_id,
+            source, is_permanent, by_security_policy, last_modified)
+        SELECT ids[r.visit], (p_visits[r.visit]).started_at, r.number,
+               (p_visits[r.visit]).organisation_id, r.request_number, r.url_id, r.to_url_id,
+               r.source, r.is_permanent, r.by_security_policy, r.last_modified
+        FROM unnest(p_redirects) AS r;
+    END IF;
+
+    IF cardinality(p_files) > 0 THEN
+        INSERT INTO archive.mimetype (name)
+        SELECT DISTINCT f.media_type FROM unnest(p_files) AS f
+        WHERE NOT EXISTS (SELECT FROM archive.mimetype m WHERE m.name = f.media_type)
+        ORDER BY f.media_type
+        ON CONFLICT DO NOTHING;
+        INSERT INTO archive.file (
+            visit_id, started_at, organisation_id, request_number, url_id, last_modified, size,
+            mimetype_id, canonical_url_id, charset, headers, sha256)
+        SELECT ids[f.visit], (p_visits[f.visit]).started_at, (p_visits[f.visit]).organisation_id,
+               f.request_number, f.url_id, f.last_modified, f.size, m.id, f.canonical_url_id,
+               f.charset, f.headers::jsonb, f.sha256
+        FROM unnest(p_files) AS f
+        CROSS JOIN LATERAL (
+            SELECT m.id FROM archive.mimetype m WHERE m.name = f.media_type OFFSET 0) m;
+    END IF;
+    RETURN ids;
+END
+$$;
 
 CREATE FUNCTION auth.uid() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -324,6 +492,57 @@ CREATE FUNCTION bee.response_time(job uuid, visit bigint) RETURNS integer
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (SELECT (round((r.total_ms)::double precision))::integer AS round FROM (archive.visit v JOIN archive.request r ON (((r.started_at = v.started_at) AND (r.visit_id = v.id)))) WHERE ((v.job_id = response_time.job) AND (v.id = response_time.visit)) ORDER BY r.number DESC LIMIT 1);
 
+CREATE FUNCTION frontier.intern(p_organisations uuid[], p_hosts text[], p_secures boolean[], p_paths text[], p_hashes bytea[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    ids bigint[] := frontier.known_urls(p_organisations, p_hashes);
+BEGIN
+    IF array_position(ids, NULL) IS NULL THEN RETURN ids; END IF;
+    INSERT INTO frontier.host (organisation_id, name)
+    SELECT DISTINCT new.organisation_id, new.name
+    FROM unnest(p_organisations, p_hosts, ids) AS new (organisation_id, name, id)
+    WHERE new.id IS NULL AND NOT EXISTS (
+        SELECT FROM frontier.host h
+        WHERE h.organisation_id = new.organisation_id AND h.name = new.name)
+    ORDER BY new.organisation_id, new.name
+    ON CONFLICT DO NOTHING;
+    INSERT INTO frontier.url (organisation_id, host_id, secure, path, hash)
+    SELECT new.organisation_id, h.id, new.secure, new.path, new.hash
+    FROM unnest(p_organisations, p_hosts, p_secures, p_paths, p_hashes, ids)
+        AS new (organisation_id, name, secure, path, hash, id)
+    CROSS JOIN LATERAL (
+        SELECT h.id FROM frontier.host h
+        WHERE h.organisation_id = new.organisation_id AND h.name = new.name OFFSET 0) h
+    WHERE new.id IS NULL
+    ORDER BY new.organisation_id, new.hash
+    ON CONFLICT DO NOTHING;
+    RETURN frontier.known_urls(p_organisations, p_hashes);
+END
+$$;
+
+CREATE FUNCTION frontier.known_urls(p_organisations uuid[], p_hashes bytea[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT u.id
+        FROM unnest(p_organisations, p_hashes) WITH ORDINALITY
+            AS wanted (organisation_id, hash, position)
+        LEFT JOIN LATERAL (
+            SELECT u.id FROM frontier.url u
+            WHERE u.organisation_id = wanted.organisation_id AND u.hash = wanted.hash OFFSET 0
+        ) u ON true
+        ORDER BY wanted.position);
+END
+$$;
+
 CREATE FUNCTION knowledge.estimate_matching(p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS bigint
     LANGUAGE plpgsql
     AS $_$
@@ -385,6 +604,35 @@ BEGIN
         p_languages, p_types, p_hosts, p_not_hosts, p_path, p_since, p_until;
 END
 $_$;
+
+CREATE FUNCTION knowledge.nearest_in_entries(p_model_id integer, p_dimension integer, p_numbers real[], p_most integer, p_scanned integer, p_entry_ids bigint[]) RETURNS TABLE(chunk_id bigint, score real)
+    LANGUAGE plpgsql STABLE
+    SET enable_sort TO 'off'
+    SET jit TO 'off'
+    AS $_$
+BEGIN
+    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 100), 1000)::text, true);
+    PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
+    PERFORM set_config('hnsw.max_scan_tuples', p_scanned::text, true);
+    RETURN QUERY EXECUTE format(
+        'SELECT v.chunk_id, (-(v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s)))::real'
+        ' FROM knowledge.vector AS v'
+        ' WHERE v.model_id = %1$s AND v.entry_id = ANY($3)'
+        ' ORDER BY v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s) LIMIT $2',
+        p_model_id, p_dimension
+    ) USING p_numbers, p_most, p_entry_ids;
+END
+$_$;
+
+CREATE FUNCTION knowledge.note_vectors() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO knowledge.mirror_change (organisation_id, model_id, chunk_id)
+    SELECT v.organisation_id, v.model_id, v.chunk_id FROM moved AS v;
+    RETURN NULL;
+END
+$$;
 
 CREATE TABLE queue.job (
     id uuid NOT NULL,
@@ -610,6 +858,60 @@ BEGIN
     SELECT array_agg(DISTINCT a.lane_id) INTO lanes FROM admitted a;
     PERFORM l.id FROM queue.lane l WHERE l.id = ANY (lanes) ORDER BY l.id FOR KEY SHARE;
     PERFORM queue.wake_lanes(lanes);
+END
+$$;
+
+CREATE FUNCTION queue.begin_direct(p_job queue.new_direct, p_task queue.new_task, p_gate queue.new_gate, p_latest timestamp with time zone, p_agent bigint, p_lease_time interval, p_again boolean, OUT gate_id bigint, OUT slots smallint, OUT begin_at timestamp with time zone, OUT blocked_by text, OUT task_id bigint, OUT lane_id bigint, OUT lease_id bigint) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+BEGIN
+    -- Should the server crash before this is on its disk, the caller's finish finds no lease, and
+    -- says so. What is finished is on the disk, and what was written before it too.
+    PERFORM set_config('synchronous_commit', 'off', true);
+    IF p_again THEN
+        SELECT l.gate_id, d.slots, greatest(clock_timestamp(), g.ready_at), d.task_id, d.lane_id, d.lease_id
+        INTO gate_id, slots, begin_at, task_id, lane_id, lease_id
+        FROM queue.lane l
+        JOIN queue.gate g ON g.id = l.gate_id
+        JOIN queue.task t ON t.job_id = l.job_id
+        JOIN queue.lease s ON s.agent_id = p_agent
+        JOIN queue.leased d ON d.lease_id = s.id AND d.task_id = t.id
+        WHERE l.job_id = p_job.id;
+        IF FOUND THEN RETURN; END IF;
+    END IF;
+    SELECT p.* INTO gate_id, slots, begin_at, blocked_by
+    FROM queue.take_place(p_job.organisation_id, p_gate, p_latest) p;
+    IF blocked_by IS NOT NULL THEN RETURN; END IF;
+
+    INSERT INTO queue.job (
+        id, organisation_id, member_id, kind, priority, options, metadata, trace_id,
+        zero_data_retention, ttl, failed_ttl, total, remaining, reserved, status, started_at,
+        last_event)
+    VALUES (
+        p_job.id, p_job.organisation_id, p_job.member_id, p_job.kind, p_job.priority,
+        p_job.options::jsonb, p_job.metadata::jsonb, p_job.trace_id, p_job.zero_data_retention,
+        p_job.ttl, p_job.failed_ttl, 1, 1, p_task.counted::integer, 'running', now(), 1);
+    INSERT INTO queue.event (job_id, number, organisation_id, type, data)
+    VALUES (p_job.id, 1, p_job.organisation_id, 'job.started', jsonb_build_object('kind', p_job.kind));
+    -- Not awake: there is nothing in it for others.
+    INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, awake)
+    VALUES (p_job.organisation_id, p_job.id, begin_direct.gate_id, p_task.priority, false)
+    RETURNING id INTO lane_id;
+    INSERT INTO queue.task (
+        organisation_id, job_id, lane_id, gate_id, kind, payload, priority, max_attempts, timeout,
+        deadline, counted, source, trace_id)
+    VALUES (
+        p_job.organisation_id, p_job.id, begin_direct.lane_id, begin_direct.gate_id, p_task.kind,
+        p_task.payload::jsonb, p_task.priority, p_task.max_attempts, p_task.timeout,
+        p_task.deadline, p_task.counted, p_task.source, p_task.trace_id)
+    RETURNING id INTO task_id;
+    INSERT INTO queue.lease (agent_id, expires_at)
+    VALUES (p_agent, clock_timestamp() + p_lease_time) RETURNING id INTO lease_id;
+    INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
+    VALUES (begin_direct.lease_id, begin_direct.task_id, begin_direct.lane_id, p_task.priority, 0, 0,
+        begin_direct.slots);
 END
 $$;
 
@@ -940,6 +1242,8 @@ DECLARE
     lanes bigint[];
     g record;
 BEGIN
+    -- If a crash loses this, the places are given back with the tasks.
+    PERFORM set_config('synchronous_commit', 'off', true);
     WITH held AS MATERIALIZED (
         SELECT d.at FROM unnest(p_leases, p_tasks) AS h(lease_id, task_id)
         CROSS JOIN LATERAL (
@@ -1727,38 +2031,6 @@ CREATE FUNCTION queue.wake_lanes(p_lanes bigint[]) RETURNS void
     UPDATE queue.lane SET awake = true WHERE id = ANY (p_lanes) AND NOT awake
 $$;
 
-CREATE FUNCTION queue.write_direct(p_organisation uuid, p_task queue.new_task, p_gate_id bigint, p_slots smallint, p_agent bigint, p_lease_time interval, OUT task_id bigint, OUT lane_id bigint, OUT lease_id bigint) RETURNS record
-    LANGUAGE plpgsql
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
-    AS $$
-BEGIN
-    -- Not awake: there is nothing in it for others.
-    INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, awake)
-    VALUES (p_organisation, p_task.job_id, p_gate_id, p_task.priority, false)
-    RETURNING id INTO lane_id;
-    INSERT INTO queue.task (
-        organisation_id, job_id, lane_id, gate_id, kind, payload, priority, max_attempts, timeout,
-        deadline, counted, source, trace_id)
-    VALUES (
-        p_organisation, p_task.job_id, write_direct.lane_id, p_gate_id, p_task.kind,
-        p_task.payload::jsonb, p_task.priority, p_task.max_attempts, p_task.timeout,
-        p_task.deadline, p_task.counted, p_task.source, p_task.trace_id)
-    RETURNING id INTO task_id;
-    INSERT INTO queue.lease (agent_id, expires_at)
-    VALUES (p_agent, clock_timestamp() + p_lease_time) RETURNING id INTO lease_id;
-    INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
-    VALUES (write_direct.lease_id, write_direct.task_id, write_direct.lane_id, p_task.priority, 0, 0,
-        p_slots);
-    UPDATE queue.job j
-    SET total = 1, remaining = 1, reserved = p_task.counted::integer, status = 'running',
-        started_at = now(), last_event = 1
-    WHERE j.id = p_task.job_id;
-    PERFORM queue.tell(p_task.job_id, 'job.started', jsonb_build_object('kind', j.kind))
-    FROM queue.job j WHERE j.id = p_task.job_id;
-END
-$$;
-
 CREATE FUNCTION queue.write_done(p_leases bigint[], p_tasks bigint[], p_results text[]) RETURNS queue.tally[]
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
@@ -1876,6 +2148,104 @@ CREATE FUNCTION store.move_pages(come bigint[], gone bigint[]) RETURNS void
     -- In one order, so that two who move pages do not wait for each other.
     ORDER BY c.id
     ON CONFLICT (group_id) DO UPDATE SET pages = g.pages + excluded.pages
+$$;
+
+CREATE FUNCTION store.record(p_sightings store.new_sighting[]) RETURNS SETOF store.seen
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    s store.new_sighting;
+    page store.page;
+    seen store.seen;
+    returned boolean;
+BEGIN
+    FOREACH s IN ARRAY p_sightings LOOP
+        SELECT p.* INTO page FROM store.page p
+        WHERE p.site_id = s.site_id AND p.url_id = s.url_id FOR NO KEY UPDATE;
+        seen.page_id := coalesce(page.id, s.page_id);
+        seen.version_id := page.version_id;
+        seen.number := coalesce(page.version_number, 0);
+        seen.change := CASE
+            WHEN s.content_hash IS NULL THEN 1
+            WHEN page.version_id IS NULL THEN 0
+            WHEN s.content_hash = page.content_hash THEN 1
+            WHEN s.alike AND s.compared_with = page.version_id THEN 1
+            ELSE 2 END;
+        IF seen.change <> 1 THEN
+            seen.version_id := nextval('store.version_id_seq');
+            seen.number := seen.number + 1;
+        END IF;
+
+        -- One write of the page, whatever became of it.
+        IF page.id IS NULL THEN
+            INSERT INTO store.page (
+                id, organisation_id, site_id, url_id, first_seen_at, last_seen_at, version_id,
+                version_number, content_hash, extractor_version, changed_at)
+            VALUES (
+                seen.page_id, s.organisation_id, s.site_id, s.url_id, s.seen_at, s.seen_at,
+                seen.version_id, seen.number, s.content_hash,
+                CASE WHEN seen.change = 0 THEN s.extractor_version END,
+                CASE WHEN seen.change = 0 THEN s.seen_at END)
+            ON CONFLICT (site_id, url_id) DO NOTHING;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION 'another visit made the page meanwhile'
+                USING ERRCODE = 'serialization_failure';
+            END IF;
+        ELSE
+            UPDATE store.page p
+            SET last_seen_at = greatest(p.last_seen_at, s.seen_at),
+                returned_at = CASE WHEN p.gone_at IS NULL THEN p.returned_at ELSE s.seen_at END,
+                gone_at = NULL, version_id = seen.version_id, version_number = seen.number,
+                content_hash =
+                    CASE WHEN seen.change = 1 THEN p.content_hash ELSE s.content_hash END,
+                extractor_version =
+                    CASE WHEN seen.change = 1 THEN p.extractor_version ELSE s.extractor_version END,
+                changed_at = CASE WHEN seen.change = 1 THEN p.changed_at ELSE s.seen_at END
+            WHERE p.id = page.id;
+        END IF;
+
+        IF seen.change <> 1 THEN
+            INSERT INTO store.version (
+                id, organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
+                extractor_version, status, content_type, title, language, page_type, text, markdown,
+                metadata, links, warning, sha256)
+            OVERRIDING SYSTEM VALUE
+            VALUES (
+                seen.version_id, s.organisation_id, seen.page_id, seen.number, s.visit_id, s.job_id,
+                s.seen_at, s.content_hash, s.extractor_version, s.status, s.content_type, s.title,
+                s.language, s.page_type, s.text, s.markdown, s.metadata::jsonb, s.links::jsonb,
+                s.warning, s.sha256);
+        END IF;
+
+        -- Told are new and changed pages, those that came back, and changes that do not count.
+        returned := page.gone_at IS NOT NULL;
+        IF seen.change <> 1 OR returned OR s.content_hash <> page.content_hash THEN
+            INSERT INTO store.change (
+                organisation_id, site_id, page_id, url_id, status, source, detected_at, version_id,
+                previous_version_id, job_id, added_lines, removed_lines, added_words, removed_words)
+            SELECT
+                s.organisation_id, s.site_id, seen.page_id, s.url_id,
+                -- Who was told that a page is gone is told that it is there again.
+                CASE WHEN returned OR seen.change = 0 THEN 'new'
+                    WHEN seen.change = 1 THEN 'same' ELSE 'changed' END,
+                'visit', s.seen_at, seen.version_id, page.version_id, s.job_id,
+                CASE WHEN c.compared THEN s.added_lines END,
+                CASE WHEN c.compared THEN s.removed_lines END,
+                CASE WHEN c.compared THEN s.added_words END,
+                CASE WHEN c.compared THEN s.removed_words END
+            FROM (SELECT s.compared_with = page.version_id) AS c (compared);
+        END IF;
+        IF seen.version_id IS NOT NULL THEN
+            INSERT INTO store.sighting (organisation_id, site_id, page_id, version_id, seen_at)
+            SELECT s.organisation_id, s.site_id, seen.page_id, seen.version_id, s.seen_at
+            FROM generate_series(1, s.times);
+        END IF;
+        RETURN NEXT seen;
+    END LOOP;
+END
 $$;
 
 CREATE FUNCTION tenancy.current_organisation() RETURNS uuid
@@ -2613,6 +2983,36 @@ CREATE TABLE knowledge.intake (
 
 ALTER TABLE ONLY knowledge.intake FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE knowledge.mirror (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    alone boolean DEFAULT true NOT NULL,
+    url text NOT NULL,
+    copied_to bigint DEFAULT 0 NOT NULL,
+    whole_at timestamp with time zone,
+    tended_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT mirror_alone_check CHECK (alone)
+);
+
+CREATE TABLE knowledge.mirror_change (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    model_id integer NOT NULL,
+    chunk_id bigint NOT NULL,
+    noted_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY knowledge.mirror_change FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE knowledge.mirror_change ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME knowledge.mirror_change_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE knowledge.model (
     id integer NOT NULL,
     organisation_id uuid NOT NULL,
@@ -2656,7 +3056,8 @@ CREATE TABLE knowledge.segment (
     analysis_version smallint NOT NULL,
     texts integer NOT NULL,
     length bigint NOT NULL,
-    chunk_ids bytea NOT NULL
+    chunk_ids bytea NOT NULL,
+    entry_ids bytea NOT NULL
 );
 
 ALTER TABLE ONLY knowledge.segment FORCE ROW LEVEL SECURITY;
@@ -4205,6 +4606,15 @@ ALTER TABLE ONLY knowledge.generation
 ALTER TABLE ONLY knowledge.intake
     ADD CONSTRAINT intake_pkey PRIMARY KEY (organisation_id, crawl);
 
+ALTER TABLE ONLY knowledge.mirror
+    ADD CONSTRAINT mirror_alone_key UNIQUE (alone);
+
+ALTER TABLE ONLY knowledge.mirror_change
+    ADD CONSTRAINT mirror_change_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.mirror
+    ADD CONSTRAINT mirror_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY knowledge.model
     ADD CONSTRAINT model_organisation_id_name_dimension_digest_key UNIQUE (organisation_id, name, dimension, digest);
 
@@ -4470,6 +4880,8 @@ CREATE INDEX generation_model_idx ON knowledge.generation USING btree (model_id)
 CREATE INDEX intake_job_idx ON knowledge.intake USING btree (job_id);
 
 CREATE INDEX intake_source_idx ON knowledge.intake USING btree (source_id);
+
+CREATE INDEX mirror_change_model_idx ON knowledge.mirror_change USING btree (model_id);
 
 CREATE INDEX segment_organisation_idx ON knowledge.segment USING btree (organisation_id, language);
 
@@ -4743,6 +5155,14 @@ ALTER INDEX store.fleeting_job_idx ATTACH PARTITION store.fleeting_default_job_i
 
 ALTER INDEX store.fleeting_pkey ATTACH PARTITION store.fleeting_default_pkey;
 
+CREATE TRIGGER mirror_gone AFTER DELETE ON knowledge.vector REFERENCING OLD TABLE AS moved FOR EACH STATEMENT EXECUTE FUNCTION knowledge.note_vectors();
+
+ALTER TABLE knowledge.vector DISABLE TRIGGER mirror_gone;
+
+CREATE TRIGGER mirror_new AFTER INSERT ON knowledge.vector REFERENCING NEW TABLE AS moved FOR EACH STATEMENT EXECUTE FUNCTION knowledge.note_vectors();
+
+ALTER TABLE knowledge.vector DISABLE TRIGGER mirror_new;
+
 CREATE TRIGGER tally_new AFTER INSERT OR DELETE ON queue.job FOR EACH ROW EXECUTE FUNCTION queue.tally_job();
 
 CREATE TRIGGER tally_status AFTER UPDATE OF status ON queue.job FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION queue.tally_job();
@@ -4949,6 +5369,8 @@ ALTER TABLE knowledge.generation ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.intake ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE knowledge.mirror_change ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE knowledge.model ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE knowledge.posting ENABLE ROW LEVEL SECURITY;
@@ -4968,6 +5390,8 @@ CREATE POLICY tenant ON knowledge.entry TO trapline_tenant USING ((organisation_
 CREATE POLICY tenant ON knowledge.generation TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.intake TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON knowledge.mirror_change TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON knowledge.model TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -4992,6 +5416,8 @@ CREATE POLICY worker ON knowledge.entry TO trapline_worker USING (true);
 CREATE POLICY worker ON knowledge.generation TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.intake TO trapline_worker USING (true);
+
+CREATE POLICY worker ON knowledge.mirror_change TO trapline_worker USING (true);
 
 CREATE POLICY worker ON knowledge.model TO trapline_worker USING (true);
 
@@ -5401,6 +5827,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_day TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_worker;
 
+GRANT USAGE ON SEQUENCE archive.visit_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE archive.visit_id_seq TO trapline_tenant;
+
 GRANT SELECT ON TABLE bee.domains TO trapline_worker;
 GRANT SELECT ON TABLE bee.domains TO trapline_tenant;
 
@@ -5490,6 +5919,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.generation TO trapline_work
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.intake TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.intake TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.mirror TO trapline_worker;
+GRANT SELECT ON TABLE knowledge.mirror TO trapline_tenant;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.mirror_change TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.mirror_change TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.model TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.model TO trapline_worker;
@@ -5697,6 +6132,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.snapshot TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE store.version_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE store.version_id_seq TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_worker;

@@ -63,6 +63,13 @@ def words_of(text: str) -> Iterator[str]:
             yield from (part for part in _JOINT.split(found) if 1 < len(part) <= _LONGEST)
 
 
+def sequence(text: str) -> str:
+    """The words of a text as they are, one space before and after each: phrases are parts of it."""
+    found = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    words = (" ".join(one) if _is_cjk(one[0]) else one.replace("’", "'") for one in found)  # noqa: RUF001
+    return f" {' '.join(words)} "
+
+
 def _pairs(run: str) -> Iterator[str]:
     """Scripts without spaces are searched by pairs of characters."""
     if len(run) == 1:

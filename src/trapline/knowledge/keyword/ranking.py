@@ -61,7 +61,7 @@ class Scored:
 
 
 Among = Mapping[int, NDArray[np.uint32]]
-"""For each segment the ordinals, in order, that may be returned."""
+"""For each segment some ordinals, in order."""
 
 
 @dataclass(slots=True)
@@ -72,6 +72,7 @@ class Ranking:
     weights: Mapping[str, float]
     parts: Parts
     among: Among | None = None
+    barred: Among | None = None
     impacts: NDArray[np.float32] = field(init=False)
     scores: dict[int, NDArray[np.float32]] = field(init=False)
 
@@ -80,6 +81,9 @@ class Ranking:
         self.scores = {
             segment: np.zeros(size, np.float32) for segment, size in self.corpus.sizes.items()
         }
+        for segment, ordinals in (self.barred or {}).items():
+            # Whatever is added to it, it stays below all others.
+            self.scores[segment][ordinals] = -np.inf
 
     async def best(self, most: int) -> list[Scored]:
         """Return the best texts, best first."""
@@ -162,10 +166,10 @@ class Ranking:
         """Add the remaining terms to the texts that can still be among the best; drop all others."""
         texts = {segment: self._positive(segment, floor) for segment in self.scores}
         wanted = {
-            (segment, term): needed
+            (segment, term): wanted_parts
             for term, _ in left
             for segment, head in self._heads(term)
-            if len(needed := _needed(head, texts[segment][0]))
+            if len(wanted_parts := needed(head, texts[segment][0]))
         }
         rest = await self.parts(wanted) if wanted else {}
         for term, idf in left:
@@ -198,7 +202,7 @@ def _top(texts: Mapping[int, _Texts], most: int) -> list[Scored]:
     return sorted(found, key=lambda one: (-one.score, one.segment, one.ordinal))[:most]
 
 
-def _needed(head: Head, candidates: NDArray[np.uint32]) -> Sequence[int]:
+def needed(head: Head, candidates: NDArray[np.uint32]) -> Sequence[int]:
     """Which parts but the first have candidates in their range."""
     if head.starts is None or not len(candidates):
         return ()

@@ -1,8 +1,9 @@
 """What a process remembers of segments, which never change: it saves reading them again."""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -10,11 +11,17 @@ from numpy.typing import NDArray
 
 from trapline.db.connection import Connection
 from trapline.knowledge.keyword.postings import PART, Postings, joined, unpacked
+from trapline.knowledge.keyword.ranking import Head
 from trapline.knowledge.sql import keyword as queries
+from trapline.knowledge.sql.keyword import ChunkIdsRow, HeadsRow
 
 _MOST_TEXTS: Final = 4_000_000
 # Six bytes each: what people ask for again and again are few, and mostly common, terms.
 _MOST_POSTINGS: Final = 10_000_000
+# What a term takes for itself, in postings.
+_ENTRY: Final = 200
+
+_WIDEST_TABLE: Final = 20_000_000
 
 _Term = tuple[int, str]
 
@@ -25,12 +32,14 @@ class Texts:
 
     chunk_ids: NDArray[np.int64]
     order: NDArray[np.int64] | None
+    entry_ids: NDArray[np.int64]
 
     @classmethod
-    def of(cls, packed: bytes) -> "Texts":
-        ids = np.frombuffer(packed, np.int64)
+    def of(cls, row: ChunkIdsRow) -> "Texts":
+        ids = np.frombuffer(row.chunk_ids, np.int64)
+        entry_ids = np.frombuffer(row.entry_ids, np.int64)
         ordered = len(ids) < 2 or bool(np.all(ids[1:] > ids[:-1]))  # noqa: PLR2004 (two of them)
-        return cls(ids, None if ordered else np.argsort(ids))
+        return cls(ids, None if ordered else np.argsort(ids), entry_ids)
 
     def ordinals_of(self, among: NDArray[np.int64]) -> NDArray[np.uint32]:
         """Which ordinals mean any of these chunks, which are sorted."""
@@ -42,24 +51,52 @@ class Texts:
             places = self.order[places]
         return np.sort(places[self.chunk_ids[places] == among]).astype(np.uint32)
 
+    def ordinals_in(self, entries: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """Which ordinals are of any of these entries, which are sorted."""
+        if not len(entries) or not len(self.entry_ids):
+            return np.zeros(0, np.uint32)
+        # A table is faster than sorting: entries that are indexed together have near numbers.
+        first, last = int(self.entry_ids.min()), int(self.entry_ids.max())
+        if last - first > _WIDEST_TABLE:
+            return np.flatnonzero(np.isin(self.entry_ids, entries)).astype(np.uint32)
+        wanted = np.zeros(last - first + 1, np.bool_)
+        near = entries[np.searchsorted(entries, first) : np.searchsorted(entries, last, "right")]
+        wanted[near - first] = True
+        return np.flatnonzero(wanted[self.entry_ids - first]).astype(np.uint32)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was read of a term in a segment; `head` is None when it is not there."""
+
+    head: Head | None
+    rest: Postings | None = None
+
+    def __len__(self) -> int:
+        first = 0 if self.head is None else len(self.head.first)
+        return _ENTRY + first + (0 if self.rest is None else len(self.rest))
+
 
 @dataclass(slots=True)
 class Memory:
     """The latest used, as far as there is room.
 
-    Nothing is looked up in it that was not named by the reader's own, visible segments.
+    Nothing is looked up in it that was not named by the reader's own, visible segments. A segment
+    has a number of its own for ever, so that what is remembered of it is never out of date.
     """
 
     _texts: OrderedDict[int, Texts] = field(default_factory=OrderedDict)
-    # All postings of a term but those of the first part.
-    _rests: OrderedDict[_Term, Postings] = field(default_factory=OrderedDict)
-    _postings: int = 0
+    _terms: OrderedDict[_Term, _Known] = field(default_factory=OrderedDict)
+    _size: int = 0
+    reads: int = 0
+    """How often something was not remembered."""
 
     async def texts(self, conn: Connection, segment_ids: Sequence[int]) -> dict[int, Texts]:
         unknown = [segment for segment in segment_ids if segment not in self._texts]
         if unknown:
+            self.reads += 1
             for row in await queries.chunk_ids(conn, segment_ids=unknown):
-                self._texts[row.segment_id] = Texts.of(row.chunk_ids)
+                self._texts[row.segment_id] = Texts.of(row)
         found = {segment: self._texts[segment] for segment in segment_ids if segment in self._texts}
         for segment in found:
             self._texts.move_to_end(segment)
@@ -69,20 +106,50 @@ class Memory:
             self._texts.popitem(last=False)
         return found
 
-    def rest(self, term: _Term) -> Postings | None:
-        found = self._rests.get(term)
-        if found is not None:
-            self._rests.move_to_end(term)
-        return found
+    async def heads(
+        self, conn: Connection, segment_ids: Sequence[int], names: Iterable[str]
+    ) -> dict[_Term, Head]:
+        """The heads of terms in segments, as far as they are there; one round trip at most."""
+        wanted = list(product(segment_ids, names))
+        unknown = [term for term in wanted if term not in self._terms]
+        fresh: dict[_Term, Head] = {}
+        if unknown:
+            self.reads += 1
+            rows = await queries.heads(
+                conn,
+                segment_ids=sorted({segment for segment, _ in unknown}),
+                terms=sorted({name for _, name in unknown}),
+            )
+            fresh = {(row.segment_id, row.term): _head(row) for row in rows}
+        known = {term: self._terms[term].head for term in wanted if term in self._terms}
+        for term in known:
+            self._terms.move_to_end(term)
+        for term in unknown:
+            self._keep(term, _Known(fresh.get(term)))
+        return fresh | {term: head for term, head in known.items() if head is not None}
 
-    def keep(self, term: _Term, rest: Postings) -> None:
-        if term in self._rests or len(rest) > _MOST_POSTINGS // 4:
-            return
-        self._rests[term] = rest
-        self._postings += len(rest)
-        while self._postings > _MOST_POSTINGS:
-            _, gone = self._rests.popitem(last=False)
-            self._postings -= len(gone)
+    def rest(self, term: _Term) -> Postings | None:
+        """All postings of a term but those of the first part."""
+        found = self._terms.get(term)
+        return None if found is None else found.rest
+
+    def keep_rest(self, term: _Term, rest: Postings) -> None:
+        known = self._terms.get(term)
+        if known is not None and known.rest is None and len(rest) <= _MOST_POSTINGS // 4:
+            self._keep(term, _Known(known.head, rest))
+
+    def _keep(self, term: _Term, known: _Known) -> None:
+        before = self._terms.pop(term, None)
+        self._size += len(known) - (0 if before is None else len(before))
+        self._terms[term] = known
+        while self._size > _MOST_POSTINGS:
+            _, gone = self._terms.popitem(last=False)
+            self._size -= len(gone)
+
+
+def _head(row: HeadsRow) -> Head:
+    starts = None if row.starts is None else np.frombuffer(row.starts, np.uint32)
+    return Head(row.texts, row.most, row.shortest, unpacked(row.postings), starts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +177,7 @@ class Reader:
     async def _read(self, wanted: Mapping[_Term, Sequence[int]]) -> dict[_Term, list[Postings]]:
         if not wanted:
             return {}
+        self.memory.reads += 1
         every = [(segment, term, part) for (segment, term), ps in wanted.items() for part in ps]
         segment_ids, terms, parts = zip(*every, strict=True)
         rows = await queries.parts(self.conn, segment_ids=segment_ids, terms=terms, parts=parts)
@@ -120,5 +188,5 @@ class Reader:
             # A range means all of them.
             if isinstance(wanted[term], range):
                 found[term] = [joined(pieces)]
-                self.memory.keep(term, found[term][0])
+                self.memory.keep_rest(term, found[term][0])
         return found

@@ -48,6 +48,8 @@ class Renumbering:
     """Where the texts of several segments are in the one that they become."""
 
     chunk_ids: NDArray[np.int64]
+    # Of all old ones, one after the other, which are left.
+    alive: NDArray[np.bool_]
     # For each old segment the new ordinal of every old one; -1 where the text is gone.
     ordinals: Sequence[NDArray[np.int64]]
 
@@ -57,7 +59,7 @@ def renumbered(segments: Sequence[NDArray[np.int64]], gone: Iterable[int]) -> Re
     alive = ~np.isin(every, np.fromiter(gone, np.int64))
     places = np.where(alive, np.cumsum(alive) - 1, -1)
     edges = np.cumsum([len(ids) for ids in segments])[:-1]
-    return Renumbering(every[alive], np.split(places, edges))
+    return Renumbering(every[alive], alive, np.split(places, edges))
 
 
 def merged(

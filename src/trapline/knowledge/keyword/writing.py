@@ -1,6 +1,7 @@
 """Writes segments of the keyword index, and merges small ones into larger ones."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -25,13 +26,22 @@ _TERMS_A_PAGE: Final = 2_000
 _ROWS_A_STATEMENT: Final = 2_000
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What is indexed of a chunk, and the entry that it is of."""
+
+    entry_id: int
+    text: str
+
+
 async def add(
-    conn: Connection, organisation_id: OrganisationId, language: str, texts: Mapping[int, str]
+    conn: Connection, organisation_id: OrganisationId, language: str, texts: Mapping[int, Words]
 ) -> None:
     """Index texts by their chunk, in the transaction that writes those."""
     if not texts:
         return
-    segment = segment_of({chunk: term_counts(words, language) for chunk, words in texts.items()})
+    segment = segment_of({chunk: term_counts(one.text, language) for chunk, one in texts.items()})
+    entry_ids = [texts[chunk].entry_id for chunk in segment.chunk_ids.tolist()]
     segment_id = await queries.add_segment(
         conn,
         organisation_id=organisation_id,
@@ -40,6 +50,7 @@ async def add(
         texts=len(segment.chunk_ids),
         length=segment.length,
         chunk_ids=segment.chunk_ids.tobytes(),
+        entry_ids=np.array(entry_ids, np.int64).tobytes(),
     )
     await write_postings(conn, organisation_id, segment_id, segment.postings.items())
 
@@ -101,6 +112,9 @@ async def _merge(
         # The mean length serves as a scale only; what the missing ones had is not counted again.
         length=round(sum(one.length for one in old) * kept),
         chunk_ids=new.chunk_ids.tobytes(),
+        entry_ids=np.frombuffer(b"".join(one.entry_ids for one in old), np.int64)[
+            new.alive
+        ].tobytes(),
     )
     async for page in _merged_pages(conn, segment_ids, new):
         await write_postings(conn, organisation_id, segment_id, page)

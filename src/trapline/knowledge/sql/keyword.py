@@ -19,6 +19,7 @@ class SegmentsRow(Struct, frozen=True, gc=False):
 class ChunkIdsRow(Struct, frozen=True, gc=False):
     segment_id: int
     chunk_ids: bytes
+    entry_ids: bytes
 
 
 class HeadsRow(Struct, frozen=True, gc=False):
@@ -55,6 +56,7 @@ class LockSegmentsRow(Struct, frozen=True, gc=False):
     texts: int
     length: int
     chunk_ids: bytes
+    entry_ids: bytes
 
 
 class PostingsAfterRow(Struct, frozen=True, gc=False):
@@ -67,11 +69,11 @@ class PostingsAfterRow(Struct, frozen=True, gc=False):
 _ADD_SEGMENT: Final = """
 -- name: AddSegment
 INSERT INTO knowledge.segment (
-    organisation_id, language, analysis_version, texts, length, chunk_ids
+    organisation_id, language, analysis_version, texts, length, chunk_ids, entry_ids
 )
 VALUES (
     $1, $2, $3, $4,
-    $5, $6
+    $5, $6, $7
 )
 RETURNING id AS segment_id
 """
@@ -86,10 +88,18 @@ async def add_segment(
     texts: int,
     length: int,
     chunk_ids: bytes,
+    entry_ids: bytes,
 ) -> int:
     """Begin a segment of the keyword index."""
     value: int = await conn.fetchval(
-        _ADD_SEGMENT, organisation_id, language, analysis_version, texts, length, chunk_ids
+        _ADD_SEGMENT,
+        organisation_id,
+        language,
+        analysis_version,
+        texts,
+        length,
+        chunk_ids,
+        entry_ids,
     )
     return value
 
@@ -158,14 +168,26 @@ async def segments(
     ]
 
 
+_COUNT_SEGMENTS: Final = """
+-- name: CountSegments
+SELECT count(*) FROM knowledge.segment WHERE id = ANY($1::bigint[])
+"""
+
+
+async def count_segments(conn: Connection, *, segment_ids: Sequence[int]) -> int:
+    """How many of these segments are still there."""
+    value: int = await conn.fetchval(_COUNT_SEGMENTS, segment_ids)
+    return value
+
+
 _CHUNK_IDS: Final = """
 -- name: ChunkIds
-SELECT id AS segment_id, chunk_ids FROM knowledge.segment WHERE id = ANY($1::bigint[])
+SELECT id AS segment_id, chunk_ids, entry_ids FROM knowledge.segment WHERE id = ANY($1::bigint[])
 """
 
 
 async def chunk_ids(conn: Connection, *, segment_ids: Sequence[int]) -> list[ChunkIdsRow]:
-    """Which chunks the ordinals of segments mean."""
+    """Which chunks the ordinals of segments mean, and of which texts."""
     return [ChunkIdsRow(*row) for row in await conn.fetch(_CHUNK_IDS, segment_ids)]
 
 
@@ -248,7 +270,7 @@ async def segments_after(conn: Connection, *, after: int, most: int) -> list[Seg
 
 _LOCK_SEGMENTS: Final = """
 -- name: LockSegments
-SELECT id AS segment_id, texts, length, chunk_ids
+SELECT id AS segment_id, texts, length, chunk_ids, entry_ids
 FROM knowledge.segment
 WHERE id = ANY($1::bigint[])
 ORDER BY id

@@ -1,11 +1,11 @@
 -- name: AddSegment :one
 -- Begin a segment of the keyword index.
 INSERT INTO knowledge.segment (
-    organisation_id, language, analysis_version, texts, length, chunk_ids
+    organisation_id, language, analysis_version, texts, length, chunk_ids, entry_ids
 )
 VALUES (
     sqlc.arg(organisation_id), sqlc.arg(language), sqlc.arg(analysis_version), sqlc.arg(texts),
-    sqlc.arg(length), sqlc.arg(chunk_ids)
+    sqlc.arg(length), sqlc.arg(chunk_ids), sqlc.arg(entry_ids)
 )
 RETURNING id AS segment_id;
 
@@ -32,9 +32,13 @@ FROM knowledge.segment
 WHERE organisation_id = sqlc.arg(organisation_id) AND analysis_version = sqlc.arg(analysis_version)
 ORDER BY id;
 
+-- name: CountSegments :one
+-- How many of these segments are still there.
+SELECT count(*) FROM knowledge.segment WHERE id = ANY(sqlc.arg(segment_ids)::bigint[]);
+
 -- name: ChunkIds :many
--- Which chunks the ordinals of segments mean.
-SELECT id AS segment_id, chunk_ids FROM knowledge.segment WHERE id = ANY(sqlc.arg(segment_ids)::bigint[]);
+-- Which chunks the ordinals of segments mean, and of which texts.
+SELECT id AS segment_id, chunk_ids, entry_ids FROM knowledge.segment WHERE id = ANY(sqlc.arg(segment_ids)::bigint[]);
 
 -- name: Heads :many
 -- The first part of each term's postings in each segment.
@@ -78,7 +82,7 @@ LIMIT sqlc.arg(most);
 
 -- name: LockSegments :many
 -- Hold segments that are to be merged; those that another merge took are not returned.
-SELECT id AS segment_id, texts, length, chunk_ids
+SELECT id AS segment_id, texts, length, chunk_ids, entry_ids
 FROM knowledge.segment
 WHERE id = ANY(sqlc.arg(segment_ids)::bigint[])
 ORDER BY id

@@ -17,6 +17,8 @@ class SearchedModelsRow(Struct, frozen=True, gc=False):
     dimension: int
     digest: str
     indexed: bool
+    mirror_id: UUID | None
+    mirror_url: str | None
 
 
 class MatchingRow(Struct, frozen=True, gc=False):
@@ -30,6 +32,11 @@ class NearestRow(Struct, frozen=True, gc=False):
 
 
 class NearestAmongRow(Struct, frozen=True, gc=False):
+    chunk_id: int
+    score: float
+
+
+class NearestInEntriesRow(Struct, frozen=True, gc=False):
     chunk_id: int
     score: float
 
@@ -73,6 +80,14 @@ class ShowChunksRow(Struct, frozen=True, gc=False):
     application_id: ApplicationId | None
 
 
+class PassageTextsRow(Struct, frozen=True, gc=False):
+    chunk_id: int
+    headings: list[str]
+    words: str
+    title: str | None
+    language: str
+
+
 class FindEntriesRow(Struct, frozen=True, gc=False):
     entry_id: int
     title: str | None
@@ -97,8 +112,11 @@ class CrowdedModelsRow(Struct, frozen=True, gc=False):
 
 _SEARCHED_MODELS: Final = """
 -- name: SearchedModels
-SELECT m.id AS model_id, m.name, m.dimension, m.digest, (i.indexrelid IS NOT NULL)::boolean AS "indexed!"
+SELECT
+    m.id AS model_id, m.name, m.dimension, m.digest, (i.indexrelid IS NOT NULL)::boolean AS "indexed!",
+    copy.id AS mirror_id, copy.url AS mirror_url
 FROM knowledge.model AS m
+LEFT JOIN knowledge.mirror AS copy ON copy.whole_at IS NOT NULL
 LEFT JOIN pg_catalog.pg_index AS i
     ON i.indexrelid = to_regclass('knowledge.vector_hnsw_' || m.id) AND i.indisvalid
 WHERE
@@ -115,7 +133,7 @@ ORDER BY m.id
 async def searched_models(
     conn: Connection, *, organisation_id: OrganisationId
 ) -> list[SearchedModelsRow]:
-    """The models of what is searched, each with the HNSW index over its vectors, if it has one."""
+    """The models of what is searched: whether an HNSW index is over their vectors, and where a whole copy is."""
     return [SearchedModelsRow(*row) for row in await conn.fetch(_SEARCHED_MODELS, organisation_id)]
 
 
@@ -270,6 +288,67 @@ async def matching_chunks(
             most,
         )
     ]
+
+
+_MATCHING_ENTRIES: Final = """
+-- name: MatchingEntries
+SELECT coalesce(array_agg(fits.entry_id), '{}')::bigint[] AS "entry_ids!"
+FROM (
+    SELECT m.entry_id
+    FROM knowledge.matching(
+        $1::uuid,
+        $2::uuid[],
+        $3::uuid[],
+        $4::uuid[],
+        $5::text[],
+        $6::text[],
+        $7::text[],
+        $8::text[],
+        $9::text[],
+        $10::text,
+        $11::timestamptz,
+        $12::timestamptz
+    ) AS m
+    LIMIT $13::integer
+) AS fits
+"""
+
+
+async def matching_entries(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    sources: Sequence[UUID | None] | None,
+    sites: Sequence[UUID | None] | None,
+    applications: Sequence[UUID | None] | None,
+    kinds: Sequence[str | None] | None,
+    languages: Sequence[str | None] | None,
+    types: Sequence[str | None] | None,
+    hosts: Sequence[str | None] | None,
+    not_hosts: Sequence[str | None] | None,
+    path: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    most: int,
+) -> list[int]:
+    """Texts that fit a filter, in one array, as far as there are not too many."""
+    value: list[int] = await conn.fetchval(
+        _MATCHING_ENTRIES,
+        organisation_id,
+        sources,
+        sites,
+        applications,
+        kinds,
+        languages,
+        types,
+        hosts,
+        not_hosts,
+        path,
+        since,
+        until,
+        most,
+    )
+    return value
 
 
 _MATCHING: Final = """
@@ -435,6 +514,39 @@ async def nearest_among(
     ]
 
 
+_NEAREST_IN_ENTRIES: Final = """
+-- name: NearestInEntries
+SELECT chunk_id AS "chunk_id!", score AS "score!"
+FROM knowledge.nearest_in_entries(
+    $1::integer,
+    $2::integer,
+    $3::real[],
+    $4::integer,
+    $5::integer,
+    $6::bigint[]
+)
+"""
+
+
+async def nearest_in_entries(
+    conn: Connection,
+    *,
+    model_id: int,
+    dimension: int,
+    numbers: Sequence[float],
+    most: int,
+    scanned: int,
+    entry_ids: Sequence[int],
+) -> list[NearestInEntriesRow]:
+    """Of the passages of some texts the nearest to a vector, by a model's HNSW index."""
+    return [
+        NearestInEntriesRow(*row)
+        for row in await conn.fetch(
+            _NEAREST_IN_ENTRIES, model_id, dimension, numbers, most, scanned, entry_ids
+        )
+    ]
+
+
 _NEAREST_OF_ALL: Final = """
 -- name: NearestOfAll
 SELECT v.chunk_id, (-(v.embedding <#> $1::real[]::halfvec))::real AS "score!"
@@ -484,6 +596,20 @@ WHERE c.id = ANY($1::bigint[])
 async def show_chunks(conn: Connection, *, chunk_ids: Sequence[int]) -> list[ShowChunksRow]:
     """Passages with what people are shown of them."""
     return [ShowChunksRow(*row) for row in await conn.fetch(_SHOW_CHUNKS, chunk_ids)]
+
+
+_PASSAGE_TEXTS: Final = """
+-- name: PassageTexts
+SELECT c.id AS chunk_id, c.headings, c.words, e.title, e.language
+FROM knowledge.chunk AS c
+INNER JOIN knowledge.entry AS e ON c.entry_id = e.id
+WHERE c.id = ANY($1::bigint[])
+"""
+
+
+async def passage_texts(conn: Connection, *, chunk_ids: Sequence[int]) -> list[PassageTextsRow]:
+    """All that is written in and above passages."""
+    return [PassageTextsRow(*row) for row in await conn.fetch(_PASSAGE_TEXTS, chunk_ids)]
 
 
 _FIND_ENTRIES: Final = """

@@ -1,7 +1,10 @@
 -- name: SearchedModels :many
--- The models of what is searched, each with the HNSW index over its vectors, if it has one.
-SELECT m.id AS model_id, m.name, m.dimension, m.digest, (i.indexrelid IS NOT NULL)::boolean AS "indexed!"
+-- The models of what is searched: whether an HNSW index is over their vectors, and where a whole copy is.
+SELECT
+    m.id AS model_id, m.name, m.dimension, m.digest, (i.indexrelid IS NOT NULL)::boolean AS "indexed!",
+    copy.id AS mirror_id, copy.url AS mirror_url
 FROM knowledge.model AS m
+LEFT JOIN knowledge.mirror AS copy ON copy.whole_at IS NOT NULL
 LEFT JOIN pg_catalog.pg_index AS i
     ON i.indexrelid = to_regclass('knowledge.vector_hnsw_' || m.id) AND i.indisvalid
 WHERE
@@ -73,6 +76,28 @@ FROM knowledge.matching(
 INNER JOIN knowledge.chunk AS c ON m.entry_id = c.entry_id
 LIMIT sqlc.arg(most)::integer;
 
+-- name: MatchingEntries :one
+-- Texts that fit a filter, in one array, as far as there are not too many.
+SELECT coalesce(array_agg(fits.entry_id), '{}')::bigint[] AS "entry_ids!"
+FROM (
+    SELECT m.entry_id
+    FROM knowledge.matching(
+        sqlc.arg(organisation_id)::uuid,
+        sqlc.narg(sources)::uuid[],
+        sqlc.narg(sites)::uuid[],
+        sqlc.narg(applications)::uuid[],
+        sqlc.narg(kinds)::text[],
+        sqlc.narg(languages)::text[],
+        sqlc.narg(types)::text[],
+        sqlc.narg(hosts)::text[],
+        sqlc.narg(not_hosts)::text[],
+        sqlc.narg(path)::text,
+        sqlc.narg(since)::timestamptz,
+        sqlc.narg(until)::timestamptz
+    ) AS m
+    LIMIT sqlc.arg(most)::integer
+) AS fits;
+
 -- name: Matching :many
 -- Which of these passages fit a filter: a look at the text of each, not at all texts.
 SELECT c.id AS chunk_id, c.entry_id
@@ -129,6 +154,18 @@ WHERE v.chunk_id = ANY(sqlc.arg(chunk_ids)::bigint[]) AND v.model_id = sqlc.arg(
 ORDER BY v.embedding <#> sqlc.arg(numbers)::real[]::halfvec
 LIMIT sqlc.arg(most)::integer;
 
+-- name: NearestInEntries :many
+-- Of the passages of some texts the nearest to a vector, by a model's HNSW index.
+SELECT chunk_id AS "chunk_id!", score AS "score!"
+FROM knowledge.nearest_in_entries(
+    sqlc.arg(model_id)::integer,
+    sqlc.arg(dimension)::integer,
+    sqlc.arg(numbers)::real[],
+    sqlc.arg(most)::integer,
+    sqlc.arg(scanned)::integer,
+    sqlc.arg(entry_ids)::bigint[]
+);
+
 -- name: NearestOfAll :many
 -- Of all passages of a model the nearest to a vector, exactly.
 SELECT v.chunk_id, (-(v.embedding <#> sqlc.arg(numbers)::real[]::halfvec))::real AS "score!"
@@ -153,6 +190,13 @@ SELECT
 FROM knowledge.chunk AS c
 INNER JOIN knowledge.entry AS e ON c.entry_id = e.id
 INNER JOIN knowledge.source AS s ON c.source_id = s.id
+WHERE c.id = ANY(sqlc.arg(chunk_ids)::bigint[]);
+
+-- name: PassageTexts :many
+-- All that is written in and above passages.
+SELECT c.id AS chunk_id, c.headings, c.words, e.title, e.language
+FROM knowledge.chunk AS c
+INNER JOIN knowledge.entry AS e ON c.entry_id = e.id
 WHERE c.id = ANY(sqlc.arg(chunk_ids)::bigint[]);
 
 -- name: FindEntries :many

@@ -41,3 +41,29 @@ BEGIN
         p_languages, p_types, p_hosts, p_not_hosts, p_path, p_since, p_until;
 END
 $$;
+
+-- The same of the passages of some texts: in a list the text of each vector is found at once, where
+-- the filter would look it up.
+CREATE OR REPLACE FUNCTION knowledge.nearest_in_entries(
+    p_model_id integer,
+    p_dimension integer,
+    p_numbers real[],
+    p_most integer,
+    p_scanned integer,
+    p_entry_ids bigint[]
+) RETURNS TABLE (chunk_id bigint, score real)
+LANGUAGE plpgsql STABLE
+SET enable_sort = off SET jit = off AS $$
+BEGIN
+    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 100), 1000)::text, true);
+    PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
+    PERFORM set_config('hnsw.max_scan_tuples', p_scanned::text, true);
+    RETURN QUERY EXECUTE format(
+        'SELECT v.chunk_id, (-(v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s)))::real'
+        ' FROM knowledge.vector AS v'
+        ' WHERE v.model_id = %1$s AND v.entry_id = ANY($3)'
+        ' ORDER BY v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s) LIMIT $2',
+        p_model_id, p_dimension
+    ) USING p_numbers, p_most, p_entry_ids;
+END
+$$;

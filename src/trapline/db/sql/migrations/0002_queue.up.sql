@@ -378,6 +378,21 @@ CREATE TYPE queue.new_task AS (
     key_expires_at timestamptz
 );
 
+-- A job whose one task is run by who asks for it.
+CREATE TYPE queue.new_direct AS (
+    id uuid,
+    organisation_id uuid,
+    member_id uuid,
+    kind text,
+    priority smallint,
+    options text,
+    metadata text,
+    trace_id uuid,
+    zero_data_retention boolean,
+    ttl interval,
+    failed_ttl interval
+);
+
 -- A gate that tasks name, with what it starts from and what this job wishes there.
 CREATE TYPE queue.new_gate AS (
     name text,

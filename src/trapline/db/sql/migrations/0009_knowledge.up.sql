@@ -116,8 +116,9 @@ CREATE TABLE knowledge.segment (
     texts integer NOT NULL,
     -- Terms of all texts together.
     length bigint NOT NULL,
-    -- Eight bytes a text: the chunk that each ordinal means.
-    chunk_ids bytea NOT NULL
+    -- Eight bytes a text: the chunk that each ordinal means, and the entry that it is of.
+    chunk_ids bytea NOT NULL,
+    entry_ids bytea NOT NULL
 );
 
 CREATE INDEX segment_organisation_idx ON knowledge.segment (organisation_id, language);
