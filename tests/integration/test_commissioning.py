@@ -223,6 +223,11 @@ async def test_without_its_settings_it_is_refused(
     assert added.status == 0, added.err
     listed = await trapline("sources", "show", added.json["source_id"], "--json")
     assert listed.json["provider"] == "firecrawl"
+    # Whoever fetched it, its texts can be cut in another way.
+    anew = await trapline("sources", "reprocess", added.json["source_id"], "--chunk-tokens", "64")
+    assert anew.status == 0, anew.err
+    wrong = await trapline("sources", "reprocess", added.json["source_id"], "--model", "nobody's")
+    assert (wrong.status != 0, "nobody's" in wrong.err) == (True, True)
 
 
 def test_all_that_is_missing_is_named() -> None:

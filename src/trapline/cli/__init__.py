@@ -32,7 +32,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "schedule": "Schedules: add, list, show, pause, resume, run, remove.",
         "sites": "Sites: add, list, show, update, crawl, pause, history, rollback, purge.",
         "apps": "Applications, which knowledge sources belong to: create, list, show, rescrape, delete.",
-        "sources": "Knowledge sources: list, show, add, refresh, rescrape, retry, cancel, delete.",
+        "sources": "Knowledge sources: list, show, add, refresh, rescrape, reprocess, retry, …",
         "models": "Embedding models: list them, install a better one.",
         "pages": "Pages and their versions: list, show, at, diff, documents.",
         "changes": "What was seen to change.",

@@ -13,10 +13,11 @@ from trapline.cli.schedule import seconds_of
 from trapline.db.pool import Database
 from trapline.errors import Conflict
 from trapline.knowledge import applications, sources
-from trapline.knowledge.embedding.embedders import default_config
+from trapline.knowledge.config import read_config
+from trapline.knowledge.embedding.embedders import Embedders, default_config
 from trapline.knowledge.sources import Provider
 from trapline.model import JobId, SourceId
-from trapline.pipeline import commissioning, filling, ingestion, source_schedules
+from trapline.pipeline import commissioning, filling, ingestion, renewing, source_schedules
 from trapline.pipeline.filling import CRAWL_DEPTH, CRAWL_LIMIT, Errand, Wanted
 from trapline.pipeline.sql import ingestion as reads
 from trapline.pipeline.sql.ingestion import ShownSource
@@ -226,6 +227,39 @@ async def rescrape(
             await source_schedules.hold(conn, row, paused=paused)
         shown = await ingestion.shown(conn, organisation_id, SourceId(source))
     terminal.show_one(_fields(shown), as_json=as_json)
+
+
+@command.command("reprocess")
+@click.argument("source", type=click.UUID)
+@click.option("--model", help="Embedding model; see trapline models list.")
+@click.option("--chunk-tokens", type=int, help="Most tokens of a passage.")
+@click.option("--chunk-overlap", type=int, help="Tokens that a passage repeats of the one before.")
+@terminal.organisation_option
+@terminal.with_database
+async def reprocess(
+    database: Database,
+    source: UUID,
+    model: str | None,
+    chunk_tokens: int | None,
+    chunk_overlap: int | None,
+    org: str,
+) -> None:
+    """Cut and embed a source anew; what there is of it is found until the new is complete.
+
+    \b
+    Example: trapline sources reprocess 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10 --chunk-tokens 512
+    """
+    given = {"model": model, "chunk_tokens": chunk_tokens, "chunk_overlap": chunk_overlap}
+    config = read_config(
+        {name: value for name, value in given.items() if value is not None},
+        default_config(database.settings),
+    )
+    Embedders(database.settings).named(config.model)
+    organisation_id = await organisation_of(database, org)
+    async with database.tenant_tx(organisation_id) as conn:
+        row = await sources.get(conn, organisation_id, SourceId(source))
+        job_id = await renewing.renew(conn, organisation_id, {row.id: config})
+    click.echo(f"Job {job_id} makes it anew.")
 
 
 @command.command("retry")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
-from uuid import NAMESPACE_OID, uuid5
+from uuid import NAMESPACE_OID, UUID, uuid5
 
 import aiohttp
 import msgspec
@@ -17,6 +17,7 @@ import msgspec
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.errors import ExitCode, Unavailable, VisitFailed
+from trapline.fetch.headers import retry_after
 from trapline.knowledge.sql import intake as queries
 from trapline.knowledge.sql import sources as source_queries
 from trapline.knowledge.sql.sources import SourceRow
@@ -82,9 +83,8 @@ class Commissioning:
             raise Skip("The source was deleted.")
         if begun is None:
             crawl = await self._post(task, source)
-            metadata = routing(source, task.job_id)
             message = Message(source.organisation_id, task_id(task), "asked", crawl)
-            message.metadata = metadata
+            message.metadata = routing(source, task.job_id)
             async with self.database.system_tx() as conn:
                 begun = await intake.ensure(conn, message, self.settings)
         told = {"crawl": begun.crawl, "source_id": str(source.id)}
@@ -105,7 +105,8 @@ class Commissioning:
                 ) as answer,
             ):
                 said = await answer.content.read(_LARGEST)
-                return _crawl(answer.status, answer.headers.get("Retry-After"), said)
+                wait = retry_after(answer.headers.get("Retry-After"), datetime.now(UTC))
+                return _crawl(answer.status, wait, said)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             why = str(error) or type(error).__name__
             raise RetryLater(f"Firecrawl cannot be asked: {why}") from None
@@ -135,20 +136,19 @@ def routing(source: SourceRow, job_id: JobId) -> dict[str, str]:
     return told
 
 
-def task_id(task: Task) -> Any:
+def task_id(task: Task) -> UUID:
     """What stays the same when a task is tried again."""
     return uuid5(NAMESPACE_OID, f"trapline {task.job_id} {task.id}")
 
 
-def _crawl(status: int, retry_after: str | None, said: bytes) -> str:
+def _crawl(status: int, wait: float | None, said: bytes) -> str:
     """Read the answer: the id of the crawl, or what is wrong and whether to ask again."""
     shown = said[:_SHOWN].decode("utf-8", "replace")
     if status == _TAKEN:
         raise RetryLater("Firecrawl has begun the crawl, but has not told of it yet.")
     if status == _BUSY or status >= _THEIRS:
-        given = (retry_after or "").strip()
-        wait = min(float(given), _LONGEST_WAIT) if given.isdecimal() else None
-        raise RetryLater(f"Firecrawl answered {status}: {shown}", retry_after=wait)
+        pause = None if wait is None else min(wait, _LONGEST_WAIT)
+        raise RetryLater(f"Firecrawl answered {status}: {shown}", retry_after=pause)
     if status != _OK:
         raise VisitFailed(ExitCode.EXTRACTION_FAILED, f"Firecrawl answered {status}: {shown}")
     try:

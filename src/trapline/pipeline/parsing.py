@@ -8,6 +8,7 @@ file is read by our own parser, with a warning: an external one makes files bett
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -17,6 +18,7 @@ import msgspec
 from trapline.errors import SettingsError
 from trapline.extract import extract
 from trapline.extract.documents.kinds import Kind, kind_of
+from trapline.fetch.headers import retry_after
 from trapline.logs import get_logger
 from trapline.model import Document, Metadata, PageType
 from trapline.settings import Settings
@@ -25,6 +27,7 @@ log = get_logger(__name__)
 
 _ATTEMPTS: Final = 2
 _AGAIN: Final = frozenset({408, 429, 500, 502, 503, 504})
+_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 10.0
 _OK: Final = 200
 _SHOWN: Final = 200
@@ -108,17 +111,17 @@ class ExternalParser:
                 text = await self._bounded(answer)
                 if answer.status != _OK:
                     said = text[:_SHOWN].decode("utf-8", "replace")
-                    again = answer.status in _AGAIN
+                    wait = retry_after(answer.headers.get("Retry-After"), datetime.now(UTC))
                     raise ParserFailed(
                         f"it answered {answer.status}: {said}",
-                        pause=_seconds(answer.headers.get("Retry-After")) if again else None,
+                        pause=(wait or _PAUSE) if answer.status in _AGAIN else None,
                     )
                 return answer.content_type, text
         except TimeoutError:
             seconds = self.settings.parser_timeout
             raise ParserFailed(f"it did not answer within {seconds:g} seconds") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise ParserFailed(f"it cannot be asked: {error}", pause=0.5) from None
+            raise ParserFailed(f"it cannot be asked: {error}", pause=_PAUSE) from None
 
     async def _bounded(self, answer: aiohttp.ClientResponse) -> bytes:
         text = bytearray()
@@ -232,8 +235,3 @@ def _kind(word: str) -> Kind:
         known = ", ".join(one.value for one in Kind if one not in {Kind.EMPTY, Kind.UNKNOWN})
         raise SettingsError(f"TRAPLINE_PARSER_TYPES: {word!r} is none of {known}.") from None
     return kind
-
-
-def _seconds(retry_after: str | None) -> float:
-    given = (retry_after or "").strip()
-    return float(given) if given.isdecimal() else 1.0

@@ -9,6 +9,8 @@ from trapline.knowledge.chunking.tokens import count_tokens
 from trapline.knowledge.chunking.wording import wording
 
 Span = tuple[int, int]
+Piece = tuple[Span, int]
+"""A span with its tokens."""
 
 # A piece ends where these match; each is tried on what the one before left too long.
 _LINES: Final = re.compile(r"\n")
@@ -24,7 +26,7 @@ _JOINTS: Final = {
 }
 
 
-def cut(text: str, span: Span, kind: BlockKind, most: int) -> Iterator[tuple[Span, int]]:
+def cut(text: str, span: Span, kind: BlockKind, most: int) -> Iterator[Piece]:
     """Give the pieces of a span, each of at most `most` tokens, with their tokens."""
     yield from _cut(text, span, _JOINTS[kind], most)
 
@@ -46,9 +48,7 @@ def tail(text: str, span: Span, most: int) -> Span:
     return end, end
 
 
-def _cut(
-    text: str, span: Span, joints: tuple[re.Pattern[str], ...], most: int
-) -> Iterator[tuple[Span, int]]:
+def _cut(text: str, span: Span, joints: tuple[re.Pattern[str], ...], most: int) -> Iterator[Piece]:
     tokens = tokens_of(text[slice(*span)])
     if tokens <= most or span[1] - span[0] <= 1:
         yield span, tokens
@@ -61,23 +61,49 @@ def _cut(
     yield from _joined(text, (p for s in finer(span) for p in _cut(text, s, left, most)), most)
 
 
-def _joined(text: str, pieces: Iterator[tuple[Span, int]], most: int) -> Iterator[tuple[Span, int]]:
-    """Join neighbours as long as they fit: a thousand words of one line are few pieces."""
-    held: tuple[Span, int] | None = None
-    for (start, end), tokens in pieces:
-        if held is None:
-            held = (start, end), tokens
-            continue
-        (held_start, _), held_tokens = held
-        # Counted together, because a joint may cost or save a token.
-        together = held_tokens + tokens
-        if together <= most and (together := tokens_of(text[held_start:end])) <= most:
-            held = (held_start, end), together
+def _joined(text: str, pieces: Iterator[Piece], most: int) -> Iterator[Piece]:
+    """Join neighbours as long as they fit: a thousand words of one line are few pieces.
+
+    A joint saves a token, as a rule, so that what pieces have one by one is enough to go on with;
+    what they have together is counted when that seems too much, not for every word.
+    """
+    held: list[Piece] = []
+    guess = 0
+    for span, tokens in pieces:
+        together = guess + tokens
+        if held and together > most:
+            start = held[0][0][0]
+            guess = tokens_of(text[start : span[0]])
+            together = most + 1 if guess + tokens > most else tokens_of(text[start : span[1]])
+            if together > most:
+                yield from _closed(text, held, most)
+                held, together = [], tokens
+        held.append((span, tokens))
+        guess = together
+    if held:
+        yield from _closed(text, held, most)
+
+
+def _closed(text: str, held: list[Piece], most: int) -> Iterator[Piece]:
+    """Give pieces as one; should they have more tokens together than apart, as few as they fit in."""
+    if len(held) == 1:
+        yield held[0]
+        return
+    whole = held[0][0][0], held[-1][0][1]
+    tokens = tokens_of(text[slice(*whole)])
+    if tokens <= most:
+        yield whole, tokens
+        return
+    first, *others = held
+    for (start, end), one in others:
+        (begun, _), before = first
+        together = before + one
+        if together <= most and (together := tokens_of(text[begun:end])) <= most:
+            first = (begun, end), together
         else:
-            yield held
-            held = (start, end), tokens
-    if held is not None:
-        yield held
+            yield first
+            first = (start, end), one
+    yield first
 
 
 def _split(text: str, span: Span, joint: re.Pattern[str]) -> Iterator[Span]:

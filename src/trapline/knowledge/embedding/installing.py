@@ -131,8 +131,5 @@ def _downloaded(work: Path) -> Path:
 
 
 def _sha256(path: Path) -> str:
-    seen = hashlib.sha256()
     with path.open("rb") as file:
-        while piece := file.read(_READ):
-            seen.update(piece)
-    return seen.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

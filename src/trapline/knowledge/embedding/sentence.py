@@ -32,7 +32,6 @@ _MOST_CHARACTERS: Final = 20_000
 _AT_ONCE: Final = 8
 _LONGEST: Final = 256
 _TOKENS: Final = 2
-_READ: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +195,5 @@ def _digest(*paths: Path) -> str:
     seen = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:
-            while piece := file.read(_READ):
-                seen.update(piece)
+            seen.update(hashlib.file_digest(file, "sha256").digest())
     return seen.hexdigest()[:12]
