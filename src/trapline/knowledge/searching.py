@@ -13,7 +13,7 @@ from trapline.knowledge import checking, fusion, legs, showing
 from trapline.knowledge.asking import Asked, read
 from trapline.knowledge.embedding.embedder import Embedder, Model, Vectors, unit
 from trapline.knowledge.embedding.embedders import STATIC
-from trapline.knowledge.filters import EVERYTHING, Filter, Scope, narrowed, scope_of
+from trapline.knowledge.filters import EVERYTHING, Filter, Scope, Widths, narrowed, scope_of
 from trapline.knowledge.fusion import Leg, Method
 from trapline.knowledge.keyword.analysis import language_of
 from trapline.knowledge.keyword.searching import Found, KeywordIndex, KeywordQuery
@@ -111,6 +111,7 @@ class Searcher:
     index: KeywordIndex = field(default_factory=KeywordIndex)
     qdrant: Qdrant | None = None
     """Where vectors are searched, if it has them all."""
+    widths: Widths = field(default_factory=Widths)
     fallback: bool = True
     """Whether PostgreSQL is searched while that does not answer."""
 
@@ -134,7 +135,7 @@ class Searcher:
     ) -> Results:
         """Search in a transaction that sees the organisation's rows."""
         run = _Run(self, conn, organisation_id, query)
-        scope = await run.demanded(await scope_of(conn, organisation_id, query.wanted))
+        scope = await run.demanded(await scope_of(conn, organisation_id, query.wanted, self.widths))
         if query.mode != "vector":
             await run.by_words(scope)
         if query.mode != "keyword":
@@ -167,7 +168,7 @@ class Searcher:
         }
         query = Query(words="similar", mode="vector", wanted=wanted, most=most, depth=0)
         run = _Run(self, conn, organisation_id, query)
-        scope = await scope_of(conn, organisation_id, wanted)
+        scope = await scope_of(conn, organisation_id, wanted, self.widths)
         for searched in await run.models():
             if searched.id in means:
                 await run.near(scope, searched, means[searched.id])

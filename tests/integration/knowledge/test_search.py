@@ -144,6 +144,26 @@ async def test_filters(
             assert {one.uri for one in found.items} == expected, (wanted, mode)
 
 
+async def test_how_wide_a_filter_is_may_be_out_of_date(
+    database: Database, organisation_id: OrganisationId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was narrow a moment ago is listed though it is wide, and nothing is missed."""
+    monkeypatch.setattr(filters, "SMALL", 5)
+    monkeypatch.setattr(filters, "_SEEMS_WIDE", 5)
+    searcher = Searcher(Known())
+    wanted = Filter(path="a/")
+    for count in (1, 4, 60):
+        monkeypatch.setattr(filters, "MOST_TEXTS", count // 2)
+        texts = [Text(f"a/{count}/{n}", f"apple {count} {n}") for n in range(count)]
+        await _store(database, organisation_id, [*texts, Text(f"b/{count}", "apple")])
+        for mode in ("keyword", "vector"):
+            query = Query(words="apple", mode=mode, wanted=wanted, most=100)
+            async with database.tenant_tx(organisation_id) as conn:
+                found = await searcher.search(conn, organisation_id, query)
+            assert {text.uri for text in texts} <= {one.uri for one in found.items}
+            assert not any(one.uri.startswith("b/") for one in found.items)
+
+
 async def test_only_the_searched_generation_is_found(
     database: Database, organisation_id: OrganisationId
 ) -> None:
