@@ -23,6 +23,7 @@ import psutil
 import websockets
 from aiohttp import web
 
+from benchmarks.crawl import postgres_cpu
 from tests.command import Trapline
 from trapline.db import pool
 from trapline.extract import extract
@@ -78,7 +79,7 @@ def address(port: int, kind: str, number: int) -> str:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """How much is measured; 0 results or watchers: that part is left out."""
 
     requests: int
     results: int
@@ -269,11 +270,15 @@ async def measure(sizes: Sizes) -> None:
             drained = asyncio.create_task(process.stderr.read())  # type: ignore[union-attr]
             server = psutil.Process(process.pid)
             try:
-                used = _cpu(server)
+                used, stored = _cpu(server), postgres_cpu(found.dsn)
                 ours = await through_api(api, port, sizes.requests)
                 cpu = (_cpu(server) - used) * 1000 / _asked(sizes.requests)
-                figures = await results(api, found.dsn, port, server, sizes.results)
-                figures |= await watchers(api, port, server, sizes.watchers)
+                stored = (postgres_cpu(found.dsn) - stored) * 1000 / _asked(sizes.requests)
+                figures: dict[str, float] = {}
+                if sizes.results:
+                    figures |= await results(api, found.dsn, port, server, sizes.results)
+                if sizes.watchers:
+                    figures |= await watchers(api, port, server, sizes.watchers)
             finally:
                 process.terminate()
                 await process.wait()
@@ -288,6 +293,7 @@ async def measure(sizes: Sizes) -> None:
                 "scrape_rps_c64": round(ours[64][1], 1),
                 "scrape_vs_bare_c64": round(ours[64][1] / peer[64][1], 3),
                 "scrape_cpu_ms": round(cpu, 2),
+                "postgres_cpu_ms": round(stored, 2),
                 "bare_cpu_ms": round(bare_cpu, 2),
             }
             | figures

@@ -10,6 +10,7 @@ score that were not chosen.
 
 import asyncio
 import random
+import re
 import statistics
 import sys
 import tempfile
@@ -30,6 +31,7 @@ from trapline.model import OrganisationId, SiteId
 from trapline.settings import Settings
 from trapline.store import blobs, duplicates, likeness, pages, sites
 from trapline.store.blobs import Blobs
+from trapline.store.likeness import Numbers
 from trapline.store.pages import Content, Sighting
 from trapline.store.sql import duplicates as queries
 
@@ -321,9 +323,9 @@ def _datasketch(sample: Sequence[Made]) -> dict[str, object]:
     started = time.process_time()
     for number, page in enumerate(sample):
         minhash = MinHash(num_perm=128)
-        minhash.update_batch(
-            [feature.encode() for feature in likeness.features(likeness.words_of(page.text))]
-        )
+        words = re.findall(r"\w+", page.text.lower())
+        rows = zip(words, words[1:], words[2:], strict=False)
+        minhash.update_batch([" ".join(row).encode() for row in set(rows)])
         near = [(hashes[key].jaccard(minhash), key) for key in index.query(minhash)]
         best = max(near, default=None)
         if best is not None and best[0] >= 0.95:
@@ -335,10 +337,9 @@ def _datasketch(sample: Sequence[Made]) -> dict[str, object]:
     return _row("datasketch", found, (time.process_time() - started) * 1000 / len(sample))
 
 
-def _simhash(features: set[str]) -> int:
+def _simhash(features: Numbers) -> int:
     counts = [0] * 64
-    for feature in features:
-        value = hash(feature)
+    for value in features.tolist():
         for bit in range(64):
             counts[bit] += 1 if value >> bit & 1 else -1
     return sum(1 << bit for bit, count in enumerate(counts) if count > 0)

@@ -22,7 +22,7 @@ _FLAGS: Final = (
     "-Wall", "-Wextra", "-Werror",
 )  # fmt: skip
 _TESTS: Final = (
-    "test_compiled.py", "test_compiled_refusals.py", "test_main_content.py", "test_wild_html.py",
+    "test_compiled.py", "test_compiled_refusals.py", "test_compiled_links.py", "test_main_content.py", "test_wild_html.py",
 )  # fmt: skip
 
 

@@ -97,6 +97,9 @@ async def serve(settings: Settings) -> None:
                     lifespan="off",
                     server_header=False,
                     timeout_graceful_shutdown=_GRACE_SECONDS,
+                    # Compressing each message anew for each watcher costs more than anything else
+                    # that is done for them, and a window of tens of kilobytes for each.
+                    ws_per_message_deflate=False,
                 )
             )
             await server.serve(sockets=[listener])
@@ -175,6 +178,7 @@ async def working(
             store=keeping.keep,
         )
         keeping.agent = worker.agent
+        keeping.recorder = ingesting.recorder = recorder
         steps.leaving = Leaving(database, worker.freed)
         scraper = gathering.scraper = _scraper(steps, keeping, worker.agent, worker.bell)
         results = Results(database, keeping.blobs)

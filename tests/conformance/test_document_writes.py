@@ -194,6 +194,23 @@ async def test_what_has_ended_goes_when_its_time_is_over(
     assert {row["job_id"] for row in sessions} == {str(single), str(group), str(running)}
 
 
+async def test_no_open_job_is_too_old(database: Database, organisation_id: OrganisationId) -> None:
+    """A hard limit of ten minutes for everything: there is none. Only what has ended expires."""
+    job = await submit(database, organisation_id, pages(2))
+    async with database.system_tx() as conn:
+        await conn.execute(
+            "UPDATE queue.job SET created_at = now() - interval '40 days',"
+            " started_at = now() - interval '40 days'"
+        )
+    assert await expiry.expire(database) == 0
+    assert await deadlines.expire(database) == 0
+    assert await stale.sweep(database) == 0
+    async with working(database, page_kinds(_end)):
+        await ended(database, job)
+    async with database.system_tx() as conn:
+        assert await statuses(conn) == {"completed": 2}
+
+
 async def test_tasks_are_added_counted_and_end_their_job(
     database: Database, organisation_id: OrganisationId
 ) -> None:

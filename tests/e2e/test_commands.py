@@ -150,6 +150,30 @@ async def test_doctor_tells_what_is_wrong(trapline: Trapline) -> None:
     assert {row["check"]: row["state"] for row in no_redis.json}["Redis"] == "problem"
 
 
+async def test_a_worker_has_the_name_it_is_given(trapline: Trapline) -> None:
+    await trapline("migrate", "up")
+    process = await trapline.start("work", "--worker-name", "bee-7")
+    conn = await asyncpg.connect(trapline.environment["DATABASE_URL"])
+    try:
+        async with asyncio.timeout(60):
+            while await conn.fetchval("SELECT name FROM unobtanium.agent") != "bee-7":  # noqa: ASYNC110 (another process writes it)
+                await asyncio.sleep(0.1)
+    finally:
+        await conn.close()
+        process.terminate()
+        await process.communicate()
+
+
+async def test_doctor_leaves_a_fifth_of_the_connections_to_others(trapline: Trapline) -> None:
+    """Of as many as the server itself says that it has: a hundred, for the embedded one."""
+    fits = await trapline("doctor", "--json", TRAPLINE_PORT="0", TRAPLINE_POOL_SIZE="80")
+    assert fits.status == 0
+    large = await trapline("doctor", "--json", TRAPLINE_PORT="0", TRAPLINE_POOL_SIZE="81")
+    (pool,) = (row for row in large.json if row["check"] == "Pool")
+    assert (pool["state"], pool["found"]) == ("problem", "81 of 100 connections")
+    assert large.status == 1
+
+
 async def test_an_unreachable_database_is_one_sentence(trapline: Trapline) -> None:
     for url in ("postgresql://nobody@127.0.0.1:1/none", "http://example.com", "nonsense"):
         refused = await trapline("orgs", "list", DATABASE_URL=url)

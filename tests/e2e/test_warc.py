@@ -18,8 +18,9 @@ def crawler(trapline: Trapline, site: Site) -> Trapline:
 
 async def versions(trapline: Trapline) -> list[str]:
     query = (
-        "SELECT u.url, v.text FROM store.version v JOIN store.page p ON p.version_id = v.id"
-        " JOIN frontier.url_text u ON u.id = p.url_id ORDER BY 1"
+        "SELECT u.url, v.text, f.last_modified, f.size"
+        " FROM store.version v JOIN store.page p ON p.version_id = v.id"
+        " JOIN frontier.url_text u ON u.id = p.url_id JOIN archive.file f USING (visit_id) ORDER BY 1"
     )
     return (await trapline("db", "psql", "--", "-Atc", query)).out.splitlines()
 

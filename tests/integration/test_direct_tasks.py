@@ -1,14 +1,18 @@
 """Tasks that their own caller runs: beside workers at one gate, and after the caller's death."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import itertools
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from tests.queueing import Number, assert_sound, ended, kinds_of, numbers, status, submit, working
+from trapline.db.connection import Connection
 from trapline.db.pool import Database
-from trapline.model import OrganisationId
+from trapline.errors import Conflict
+from trapline.model import JobId, OrganisationId
 from trapline.queue.agents import Agent
 from trapline.queue.direct import Direct
 from trapline.queue.finishing import Attempt, Finisher
@@ -16,6 +20,7 @@ from trapline.queue.gates import Gate
 from trapline.queue.jobs import NewJob
 from trapline.queue.maintenance import loop as maintenance
 from trapline.queue.notices import Bell
+from trapline.queue.sql import direct as queries
 from trapline.queue.tasks import NewTask
 
 GATE = Gate("host:one.test", bound=1)
@@ -80,4 +85,102 @@ async def test_a_task_dies_with_its_caller(
     async with database.system_tx() as conn:
         assert "died" in await conn.fetchval("SELECT error FROM queue.done")
         assert await conn.fetchval("SELECT count(*) FROM queue.ready") == 0
+    await assert_sound(database)
+
+
+async def test_a_place_whose_answer_was_lost_is_not_taken_twice(
+    database: Database,
+    organisation_id: OrganisationId,
+    direct: Direct,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begin, tries = queries.begin_direct, itertools.count()
+
+    async def cut_off(conn: Connection, **arguments: Any) -> Any:
+        place = await begin(conn, **arguments)
+        if next(tries) == 0:
+            raise ConnectionResetError
+        return place
+
+    monkeypatch.setattr(queries, "begin_direct", cut_off)
+    job = NewJob("test", organisation_id)
+    held = await direct.begin(job, NewTask("number", Number(1), gate=GATE), latest=_soon())
+    async with database.system_tx() as conn:
+        assert await conn.fetchval("SELECT in_flight FROM queue.gate") == 1
+        assert await conn.fetchval("SELECT task_id FROM queue.leased") == held.task.id
+    assert await direct.finish(Attempt(held.task))
+    assert (await status(database, job.id)).status == "completed"
+    await assert_sound(database)
+
+
+async def test_who_is_cancelled_while_a_place_is_taken_gives_it_back(
+    database: Database,
+    organisation_id: OrganisationId,
+    direct: Direct,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begin, taken = queries.begin_direct, asyncio.Event()
+
+    async def slow(conn: Connection, **arguments: Any) -> Any:
+        place = await begin(conn, **arguments)
+        taken.set()
+        await asyncio.sleep(0.05)
+        return place
+
+    monkeypatch.setattr(queries, "begin_direct", slow)
+    job = NewJob("test", organisation_id)
+    new = NewTask("number", Number(1), gate=GATE)
+    asking = asyncio.create_task(direct.begin(job, new, latest=_soon()))
+    await taken.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert (await status(database, job.id)).cancelled == 1
+    async with database.system_tx() as conn:
+        assert await conn.fetchval("SELECT in_flight FROM queue.gate") == 0
+    await assert_sound(database)
+
+
+async def test_who_finishes_is_told_whether_the_task_was_still_theirs(
+    database: Database, organisation_id: OrganisationId, direct: Direct
+) -> None:
+    job = NewJob("test", organisation_id)
+    held = await direct.begin(job, NewTask("number", Number(1), gate=GATE), latest=_soon())
+    async with database.system_tx() as conn:
+        await conn.execute("UPDATE queue.lease SET expires_at = now()")
+    assert not await direct.finish(Attempt(held.task))
+    assert (await status(database, job.id)).remaining == 1
+
+
+async def test_a_finish_whose_answer_was_lost_counts_once(
+    database: Database,
+    organisation_id: OrganisationId,
+    direct: Direct,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    finish, tries = Finisher._halve, itertools.count()
+
+    async def cut_off(self: Finisher, attempts: Sequence[Attempt]) -> list[JobId]:
+        news = await finish(self, attempts)
+        if next(tries) == 0:
+            raise ConnectionResetError
+        return news
+
+    monkeypatch.setattr(Finisher, "_halve", cut_off)
+    job = NewJob("test", organisation_id)
+    held = await direct.begin(job, NewTask("number", Number(1), gate=GATE), latest=_soon())
+    assert await direct.finish(Attempt(held.task))
+    assert (await status(database, job.id)).completed == 1
+    await assert_sound(database)
+
+
+async def test_an_id_is_given_to_one_job(
+    database: Database, organisation_id: OrganisationId, direct: Direct
+) -> None:
+    job = NewJob("test", organisation_id)
+    new = NewTask("number", Number(1), gate=Gate("host:two.test", bound=5))
+    held = await direct.begin(job, new, latest=_soon())
+    with pytest.raises(Conflict):
+        await direct.begin(job, new, latest=_soon())
+    assert await direct.finish(Attempt(held.task))
     await assert_sound(database)

@@ -13,7 +13,7 @@ from trapline.frontier import urls
 from trapline.model import OrganisationId, SiteId
 from trapline.pipeline import followups
 from trapline.store import likeness, pages, sites
-from trapline.store.pages import Content, Recorded, Sighting
+from trapline.store.pages import Change, Content, Recorded, Sighting
 from trapline.store.sql import duplicates as queries
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -85,6 +85,28 @@ def prose(seed: int, words: int = 400) -> str:
 
 def retold(text: str, edits: int) -> str:
     return " ".join(edited(text.split(), edits, 3))
+
+
+async def test_of_two_sightings_of_a_page_in_one_batch_the_last_one_counts(
+    shelf: Shelf, database: Database
+) -> None:
+    first, second = await shelf.see(("/a", prose(1), None), ("/a", prose(2), None))
+    assert first == second
+    assert (first.number, first.change) == (1, Change.NEW)
+    [same] = await shelf.see(("/a", prose(2), None))
+    assert (same.version_id, same.change) == (first.version_id, Change.SAME)
+    [changed] = await shelf.see(("/a", prose(3), None))
+    assert (changed.number, changed.change, changed.page_id) == (2, Change.CHANGED, first.page_id)
+    async with database.system_tx() as conn:
+        statuses = await conn.fetch(
+            "SELECT status, previous_version_id FROM store.change ORDER BY id"
+        )
+        seen = await conn.fetchval("SELECT count(*) FROM store.sighting")
+        page = await conn.fetchrow("SELECT version_id, version_number FROM store.page")
+    assert [tuple(row) for row in statuses] == [("new", None), ("changed", first.version_id)]
+    assert seen == 4
+    assert page is not None
+    assert tuple(page) == (changed.version_id, 2)
 
 
 async def test_exact_and_near_ones_are_found_in_one_batch_and_across_batches(shelf: Shelf) -> None:

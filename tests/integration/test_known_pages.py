@@ -70,14 +70,31 @@ async def test_all_that_ask_at_once_share_a_look(
     twice = await asyncio.gather(
         *(known.find(organisation_id, site_id, url) for url in [*PAGES, *PAGES])
     )
-    found = {url: row and row.last_etag for url, row in zip([*PAGES, *PAGES], twice, strict=True)}
-    # One that was only discovered was never visited.
+    found = {url: row.last_etag for url, row in zip([*PAGES, *PAGES], twice, strict=True)}
     assert found == {url: f'"{url}"' if url in VISITED else None for url in PAGES}
+    # One that was only discovered was never visited.
+    assert [row.last_visit_at is None for row in twice[:2]] == [False, True]
     assert looks == [len(PAGES)]
-    assert (
-        await known.find(OrganisationId(organisation_id), SiteId(organisation_id), PAGES[0]) is None
-    )
+    elsewhere = await known.find(OrganisationId(organisation_id), SiteId(organisation_id), PAGES[0])
+    assert (elsewhere.last_visit_at, elsewhere.failures) == (None, 0)
     assert looks == [len(PAGES), 1]
+
+
+async def test_who_names_no_site_means_the_one_of_the_origin(
+    database: Database, organisation_id: OrganisationId, site_id: SiteId
+) -> None:
+    known = KnownPages(database)
+    visited, unvisited, elsewhere = await asyncio.gather(
+        known.find(organisation_id, None, PAGES[0]),
+        known.find(organisation_id, None, f"{ORIGIN}/never"),
+        known.find(organisation_id, None, "https://other.test/"),
+    )
+    assert (visited.site_id, visited.last_etag) == (site_id, f'"{PAGES[0]}"')
+    assert (unvisited.site_id, unvisited.last_visit_at) == (site_id, None)
+    assert elsewhere.site_id is None
+    async with database.system_tx() as conn:
+        await conn.execute("UPDATE store.site SET deleted_at = now()")
+    assert (await known.find(organisation_id, None, PAGES[0])).site_id is None
 
 
 async def test_who_is_cancelled_takes_no_answer_from_others(

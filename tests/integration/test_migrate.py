@@ -82,6 +82,22 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
+async def test_a_column_goes_after_its_data_has_moved(
+    conn: OwnConnection, scratch: Scratch
+) -> None:
+    """Add, move and drop, each in a migration of its own, which may be of another release."""
+    scratch.add("0001_thing", TABLE)
+    await migrate.upgrade(conn, sql=scratch.sql)
+    await conn.execute("INSERT INTO public.thing VALUES (1, 'Ada Lovelace')")
+    scratch.add("0002_add", "ALTER TABLE public.thing ADD COLUMN family text;")
+    await migrate.upgrade(conn, sql=scratch.sql)
+    scratch.add("0003_move", "UPDATE public.thing SET family = split_part(name, ' ', 2);")
+    scratch.add("0004_drop", "ALTER TABLE public.thing DROP COLUMN name;")
+    assert len(await migrate.upgrade(conn, sql=scratch.sql)) == 2
+    row = await conn.fetchrow("SELECT * FROM public.thing")
+    assert dict(row or {}) == {"id": 1, "family": "Lovelace"}
+
+
 async def test_many_processes_may_start_at_once(
     conn: OwnConnection, empty_dsn: str, scratch: Scratch
 ) -> None:

@@ -23,7 +23,6 @@ from trapline.model import OrganisationId
 from trapline.pipeline.options import PageOptions
 from trapline.pipeline.scraping import Asker
 from trapline.queue import quotas, why
-from trapline.queue.sql import direct
 from trapline.queue.tasks import Task
 
 NOW = datetime.now(UTC)
@@ -153,10 +152,12 @@ async def test_a_scrape_beyond_the_limit_is_refused_at_once(
     gate = ("host:a.example", None, None, None, None)
     async with database.system_tx() as conn:
         places = [
-            await direct.take_place(conn, organisation_id=limited, gates=[gate], latest=NOW + HOUR)
+            await conn.fetchval(
+                "SELECT blocked_by FROM queue.take_place($1, $2, $3)", limited, gate, NOW + HOUR
+            )
             for _ in range(12)
         ]
-    assert [place and place.blocked_by for place in places] == [None] * 10 + ["pages"] * 2
+    assert places == [None] * 10 + ["pages"] * 2
     options = PageOptions.parse(url="http://b.example/")
     async with app.scraping(database, database.settings) as scraper:
         with pytest.raises(LimitReached):

@@ -100,6 +100,16 @@ async def test_old_connections_are_replaced(dsn: str, server_settings: Settings)
     assert len(pids) == 3
 
 
+async def test_idle_connections_are_closed(dsn: str, server_settings: Settings) -> None:
+    settings = server_settings.model_copy(update={"connection_max_idle": 0.2})
+    async with Database.connect(ExternalServer(dsn), settings) as database:
+        async with database.system_tx(), database.system_tx():
+            assert database.worker_pool.get_size() == 2
+        async with asyncio.timeout(30):
+            while database.worker_pool.get_size():  # noqa: ASYNC110 (the pool tells nobody)
+                await asyncio.sleep(0.05)
+
+
 async def test_the_pools_share_one_bound(dsn: str, server_settings: Settings) -> None:
     settings = server_settings.model_copy(update={"pool_size": 5})
     async with Database.connect(ExternalServer(dsn), settings) as database:

@@ -101,7 +101,9 @@ async def test_claim_finish_sweep_and_status_read_by_index(full: asyncpg.Connect
     await claiming.served_lanes(full, most_per_organisation=1000)
     organisation_id = await full.fetchval("SELECT organisation_id FROM queue.lane")
     for wanted in (Wanted(organisation_id), Wanted(organisation_id, "failed")):
-        await listing.listed(full, wanted, most=20)
+        known = await listing.listed(full, wanted, most=20)
+    states = await claiming.states_of_jobs(full, jobs=[job.id for job in known])
+    assert len(states) == len(known) == 20
     wrong = [plan for plan in plans if _is_bad(plan)]
     assert not wrong, wrong[0]
     text = "\n".join(plans)

@@ -267,6 +267,35 @@ async def test_a_caller_that_goes_away_leaves_nothing_held(
     await assert_sound(database)
 
 
+async def test_many_scrapes_of_one_page_at_once_make_one_version(
+    scrape: Scrape, site: Site, database: Database
+) -> None:
+    answers = await asyncio.gather(*(scrape(site.at("/about/"), timeout=60) for _ in range(12)))
+    assert all(answer.ok for answer in answers)
+    assert len({answer.page_id for answer in answers}) == 1
+    assert {answer.version_id for answer in answers} == {answers[0].version_id}
+    assert await _one(database, "SELECT count(*) FROM store.version") == 1
+    assert await _one(database, "SELECT count(*) FROM archive.visit") == 12
+    assert await _one(database, "SELECT count(*) FROM store.sighting") == 12
+    assert await _one(database, "SELECT count(*) FROM queue.job WHERE status = 'completed'") == 12
+    await assert_sound(database)
+
+
+async def test_a_page_whose_task_was_taken_away_claims_nothing_that_is_not_stored(
+    scrape: Scrape, site: Site, database: Database
+) -> None:
+    site.slow("/about/", first_byte=1)
+    caller = asyncio.create_task(scrape(site.at("/about/")))
+    await asyncio.to_thread(site.log.wait, lambda log: len(log.pages()) == 1)
+    async with database.system_tx() as conn:
+        await conn.execute("UPDATE queue.lease SET expires_at = now()")
+    answer = await caller
+    assert answer.ok
+    assert answer.document is not None
+    assert (answer.job_id, answer.visit_id, answer.version_id, answer.change) == (None,) * 4
+    assert await _one(database, "SELECT count(*) FROM archive.visit") == 0
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

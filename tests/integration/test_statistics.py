@@ -22,6 +22,18 @@ PARTS = {
 }  # fmt: skip
 
 
+async def test_the_embedded_server_looks_early_for_dead_rows(database: Database) -> None:
+    """Twice as early as PostgreSQL would by itself, and it does not dawdle."""
+    async with database.system_tx() as conn:
+        told = await conn.fetch(
+            "SELECT name, setting::float8, boot_val::float8 FROM pg_settings WHERE name = ANY ($1)",
+            ["autovacuum_analyze_scale_factor", "autovacuum_vacuum_cost_limit"],
+        )
+    found = {row["name"]: row["setting"] for row in told}
+    assert found == {"autovacuum_analyze_scale_factor": 0.05, "autovacuum_vacuum_cost_limit": 1000}
+    assert all(row["setting"] != row["boot_val"] for row in told)
+
+
 async def _some_work(database: Database, organisation_id: OrganisationId) -> None:
     async def work(task: Task) -> Finished:
         if task.payload.n == 0:

@@ -62,6 +62,31 @@ async def test_a_job_runs_to_its_end(database: Database, organisation_id: Organi
     await assert_sound(database)
 
 
+async def test_what_is_being_stored_keeps_no_runner_from_work(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    seen: list[int] = []
+    stored = asyncio.Event()
+
+    async def handle(task: Task) -> int:
+        seen.append(task.payload.n)
+        return int(task.payload.n)
+
+    async def store(conn: Connection, attempts: Sequence[Attempt]) -> None:
+        del conn, attempts
+        await stored.wait()
+
+    kinds = kinds_of(handle, stored=True)
+    job_id, _ = await submit(database, kinds, organisation_id, numbers(50))
+    async with working(database, kinds, store=store, concurrency=5):
+        await until(lambda: len(seen) >= 10)
+        # No more than as many again: what is in hand is in memory.
+        assert len(seen) == 10
+        stored.set()
+        job = await ended(database, job_id)
+    assert job.completed == 50
+
+
 async def _raise(task: Task) -> None:
     raise ValueError(f"no {task.payload.n}")
 

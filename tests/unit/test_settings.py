@@ -33,6 +33,10 @@ def test_database_url_from_parts_is_quoted(monkeypatch: pytest.MonkeyPatch) -> N
         Settings.load().external_dsn()
         == "postgresql://a%40b:p%2Fw%3Ad@db.example:5432/trapline?sslmode=require"
     )
+    monkeypatch.setenv("DB_NAME", "bees & wasps")
+    dsn = Settings.load().external_dsn()
+    assert dsn is not None
+    assert dsn.partition("?")[0].endswith("/bees%20%26%20wasps")
 
 
 def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:

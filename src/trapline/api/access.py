@@ -6,6 +6,7 @@ programs only: a web page in the user's browser, which could reach it too, is tu
 
 import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from trapline.api.tracing import note_asker
 from trapline.db import tenancy
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
-from trapline.db.sql import tenancy as queries
+from trapline.db.sql.tenancy import WhoAsksRow
 from trapline.db.tenancy import Principal
 from trapline.errors import Forbidden, Unauthorised
 from trapline.settings import Settings
@@ -45,19 +46,30 @@ async def _principal(request: HTTPConnection) -> Principal:
     settings: Settings = request.app.state.settings
     database: Database = request.app.state.database
     token = _bearer(request)
+    # In the database each time: a key that is revoked is refused from then on, by every process.
+    found = await database.statement(lambda conn: tenancy.who_asks(conn, token))
     if token and _is_admin_key(settings, token):
-        async with database.system_tx() as conn:
-            return Principal.administrator_of(await tenancy.ensure_default(conn))
-    async with database.system_tx() as conn:
-        if await queries.any_key(conn):
-            if token is None:
-                raise Unauthorised
-            who = await tenancy.authenticate(conn, token)
-            limits: RateLimits = request.app.state.limits
-            limits.take(who.api_key_id)
-            return who
+        return await _administrator(database, found)
+    if not found.any_key:
         _require_local(request, settings)
-        return Principal.administrator_of(await tenancy.ensure_default(conn))
+        return await _administrator(database, found)
+    if token is None:
+        raise Unauthorised
+    who = tenancy.authenticated(found)
+    if who.api_key_id is not None and not tenancy.is_noted(found, now=datetime.now(UTC)):
+        async with database.system_tx() as conn:
+            await tenancy.note_use(conn, who.api_key_id)
+    limits: RateLimits = request.app.state.limits
+    limits.take(who.api_key_id)
+    return who
+
+
+async def _administrator(database: Database, found: WhoAsksRow) -> Principal:
+    """Return who may do everything, at home in the organisation that acts without a key."""
+    if not found.has_default:
+        async with database.system_tx() as conn:
+            await tenancy.ensure_default(conn)
+    return Principal.administrator_of(tenancy.organisation_id_of(tenancy.DEFAULT_ORGANISATION))
 
 
 CurrentPrincipal = Annotated[Principal, Depends(principal)]

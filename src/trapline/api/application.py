@@ -76,6 +76,9 @@ def build(
         else engine.searching.searcher
     )
     app.state.limits = RateLimits(settings.rate_limit)
+    # First, since each route before the right one is tried: hundreds of scrapes a second feel that.
+    for router in firecrawl.ROUTERS:
+        app.include_router(router)
     for part in (
         health,
         organisations,
@@ -101,8 +104,6 @@ def build(
         uploads,
     ):
         app.include_router(part.router)
-    for router in firecrawl.ROUTERS:
-        app.include_router(router)
     if settings.admin_key is not None:
         app.include_router(admin.router)
     problems.install(app)

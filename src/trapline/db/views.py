@@ -18,9 +18,12 @@ _NEEDS: Final = re.compile(r"-- trapline: needs (\w+)\n")
 # Statements of the server itself, of all organisations: for whoever owns the database.
 _OWNERS_ONLY: Final = "observability"
 
+# What they stand on in a schema of ours: made with its functions, dropped with them.
+_BELOW: Final = "queue.place"
+
 _VIEWS: Final = """
 SELECT string_agg(format('%I.%I', schemaname, viewname), ', ') FROM pg_views
-WHERE schemaname = ANY ($1)
+WHERE schemaname = ANY ($1) OR schemaname || '.' || viewname = $2
 """
 _FUNCTIONS: Final = """
 SELECT string_agg(p.oid::regprocedure::text, ', ') FROM pg_proc p
@@ -47,7 +50,7 @@ async def drop(conn: Connection) -> None:
     """Drop all but the types, so that migrations may change what is shown; an upgrade makes it anew."""
     ours = [name for name in await schemas.present(conn) if name in schemas.VIEWS]
     for kind, names in (
-        ("VIEW", await conn.fetchval(_VIEWS, ours)),
+        ("VIEW", await conn.fetchval(_VIEWS, ours, _BELOW)),
         ("FUNCTION", await conn.fetchval(_FUNCTIONS, ours)),
     ):
         if names is not None:

@@ -1,5 +1,6 @@
 # The compiled reader of pages, built from `native/` by hatch_build.py.
 
+from collections.abc import Callable
 from typing import Any
 
 import turbohtml
@@ -48,3 +49,31 @@ def prune(
     chosen: Flags,
     /,
 ) -> None: ...
+
+class References:
+    def __init__(
+        self, origin: str, above: list[str], parse: Callable[[str], str | None], /
+    ) -> None: ...
+    def absolute(self, reference: str, /) -> str | None: ...
+
+class LinkWriter:
+    def __init__(
+        self,
+        references: References,
+        page: str,
+        marks: frozenset[str],
+        slow: Callable[[turbohtml.Element, str], str],
+        /,
+    ) -> None: ...
+    def __call__(self, element: turbohtml.Element, rendered: str, /) -> str: ...
+
+def links(
+    anchors: list[Any],
+    placed: list[Any],
+    hidden: list[bool],
+    references: References,
+    parts: tuple[Any, ...],
+    longest: int,
+    budget: int,
+    /,
+) -> dict[str, Any]: ...

@@ -6,6 +6,7 @@ The Python modules say what is meant, are what a machine without a compiler runs
 model is trained with. Tests hold the two together.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -145,3 +146,15 @@ def prune(outline: Outline, found: Blocks, chosen: Flags) -> None:
         outline.nodes, outline.code, outline.parent, outline.last,
         found.words, found.first, found.piece_row, found.piece_block, chosen,
     )  # fmt: skip
+
+
+def read_anchors(*given: Any) -> dict[str, Any]:
+    """What `links.read_anchors` gives, and besides what that is given what it makes links with."""
+    return _native.links(*given)
+
+
+def link_writer(
+    references: Any, page: str, marks: frozenset[str], slow: Callable[[turbohtml.Element, str], str]
+) -> Callable[[turbohtml.Element, str], str]:
+    """Writes plain links of markdown; others are left to `slow`."""
+    return _native.LinkWriter(references, page, marks, slow)

@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from operator import methodcaller
 
 import numpy as np
 import turbohtml
 from msgspec.structs import replace
 
+from trapline.extract import compiled
 from trapline.extract.hidden import hidden_roots
 from trapline.extract.outline import Ints, Outline, read_outline
 from trapline.extract.regions import landmarks
-from trapline.extract.resolve import Resolver
+from trapline.extract.resolve import References, Resolver
 from trapline.model import Link, Region
 
 MAX_LINKS = 50_000
@@ -40,14 +42,41 @@ def read_links(
     anchors = list(map(outline.nodes.__getitem__, rows.tolist()))
     hidden = _hidden(tree, outline, rows)
     placed = _placed(tree, outline, rows)
-    found: dict[str, Link] = {}
     other: dict[str, None] = {}
+    read = read_anchors_compiled if compiled.AVAILABLE else read_anchors
+    found = read(anchors, placed, hidden, resolver.references, other)
+    return Links(tuple(found.values()), tuple(other))
+
+
+def read_anchors_compiled(
+    anchors: list[turbohtml.Element],
+    placed: list[Region],
+    hidden: list[bool],
+    references: References,
+    other: dict[str, None],
+) -> dict[str, Link]:
+    """What `read_anchors` gives."""
+    parts = (Link, _label_of, _better, _rels_of, partial(_keep_other, other))
+    return compiled.read_anchors(
+        anchors, placed, hidden, references, parts, _MAX_TEXT, _TEXT_BUDGET
+    )
+
+
+def read_anchors(
+    anchors: list[turbohtml.Element],
+    placed: list[Region],
+    hidden: list[bool],
+    references: References,
+    other: dict[str, None],
+) -> dict[str, Link]:
+    """The links by their URLs; what leads elsewhere than to pages is put into `other`."""
+    found: dict[str, Link] = {}
     budget = _TEXT_BUDGET
     hrefs = map(methodcaller("attr", "href"), anchors)
     for anchor, href, region, unseen in zip(anchors, hrefs, placed, hidden, strict=True):
         if not href or href[0] == "#":
             continue
-        url = resolver.absolute(href)
+        url = references.absolute(href)
         if url is None:
             _keep_other(other, href)
             continue
@@ -57,10 +86,13 @@ def read_links(
         text = (" ".join(anchor.text.split()) or _label_of(anchor)) if budget > 0 else ""
         budget -= len(text) + 1
         rel = anchor.attr("rel")
-        rels = tuple(rel.lower().split()) if rel else ()
-        link = Link(url, text[:_MAX_TEXT], rels, region, unseen)
+        link = Link(url, text[:_MAX_TEXT], _rels_of(rel) if rel else (), region, unseen)
         found[url] = _better(known, link) if known else link
-    return Links(tuple(found.values()), tuple(other))
+    return found
+
+
+def _rels_of(rel: str) -> tuple[str, ...]:
+    return tuple(rel.lower().split())
 
 
 def _hidden(tree: turbohtml.Document, outline: Outline, rows: Ints) -> list[bool]:

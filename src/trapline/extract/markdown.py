@@ -6,12 +6,15 @@ from typing import Final
 
 import turbohtml
 
+from trapline.extract import compiled
 from trapline.extract.code import mark_code
 from trapline.extract.footnotes import NOTE, REFERENCE, mark_footnotes, write_note, write_reference
 from trapline.extract.formulas import FORMULA, mark_formulas, write_formula
 from trapline.extract.tables import arrange_tables
+from trapline.extract.targets import Targets
 
 Absolute = Callable[[str], str | None]
+Converter = Callable[[turbohtml.Element, str], str]
 
 _ANCHOR_MARKS: Final = frozenset({"#", "¶", "§", "🔗", "\\#", "anchor", "permalink", "link"})
 _LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-srcset", "srcset")
@@ -35,7 +38,7 @@ _PLAIN: Final = re.compile(r"(?:[^`~<]++|`[^`]++`(?!`)|~(?!~~)|<(?!strong>|em>))
 _CODE_MARK: Final = re.compile(r"`+|~{3,}")
 
 
-def render(body: turbohtml.Element, absolute: Absolute, *, drop_data_images: bool = True) -> str:
+def render(body: turbohtml.Element, absolute: Targets, *, drop_data_images: bool = True) -> str:
     """The same tree gives the same text. The tree is changed."""
     mark_code(body)
     mark_formulas(body)
@@ -44,7 +47,7 @@ def render(body: turbohtml.Element, absolute: Absolute, *, drop_data_images: boo
     options = turbohtml.Markdown(
         tables=turbohtml.Markdown.Tables(cell_blocks="text"),
         converters={
-            "a": _Links(absolute),
+            "a": link_writer(absolute),
             "img": _Images(absolute, drop_data=drop_data_images),
             "dd": _write_definition,
             "summary": _write_summary,
@@ -105,7 +108,14 @@ def _tidy(text: str) -> str:
     return text + "\n" if text else ""
 
 
-class _Links:
+def link_writer(targets: Targets) -> Converter:
+    links = Links(targets)
+    if not compiled.AVAILABLE:
+        return links
+    return compiled.link_writer(targets.references, targets.page, _ANCHOR_MARKS, links)
+
+
+class Links:
     """Links with an absolute target and a text; others keep their text alone."""
 
     def __init__(self, absolute: Absolute) -> None:

@@ -1,10 +1,18 @@
 """From a reference in a page to an absolute URL, by the WHATWG rules, or to nothing."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Protocol
 
 import ada_url
 import turbohtml
+
+# Not by way of `compiled`: who reads files needs this, and not numpy.
+try:
+    from trapline.extract._native import References as CompiledReferences
+except ImportError:
+    CompiledReferences = None  # type: ignore[assignment, misc]
 
 # References that the WHATWG parser would give back unchanged, or below the page's directory: nearly
 # all of a page's links. They skip the parser, which costs ten times as much as this look.
@@ -35,17 +43,39 @@ class Resolver:
             plain = None
         self.page = url if plain else _parsed(url) or ""
         self.base = _base_of(tree, self.page)
-        self._origin = plain[1] if plain and self.base == url else _origin_of(self.base)
-        self._above = _directories(self.base) if self._origin else []
+        origin = plain[1] if plain and self.base == url else _origin_of(self.base)
+        above = _directories(self.base) if origin else []
+        made = PlainReferences if CompiledReferences is None else CompiledReferences
+        self.references: References = made(origin, above, partial(_resolved, self.base))
+        self.absolute = self.references.absolute
+
+    def first(self, references: Iterable[str | None]) -> str | None:
+        """The first of some references that means an http(s) URL."""
+        return next((url for ref in references if ref and (url := self.absolute(ref))), None)
+
+
+class References(Protocol):
+    """The references of one page, each looked at once."""
+
+    def absolute(self, reference: str, /) -> str | None:
+        """The http(s) URL that a reference means, without its fragment; None if it means none."""
+
+
+class PlainReferences:
+    """The twin of the compiled ones. `parse` is asked where an address is not plain."""
+
+    def __init__(self, origin: str, above: list[str], parse: Callable[[str], str | None]) -> None:
+        self._origin = origin
+        self._above = above
+        self._parse = parse
         self._seen: dict[str, str | None] = {}
 
-    def absolute(self, reference: str) -> str | None:
-        """The http(s) URL that a reference means, without its fragment; None if it means none."""
+    def absolute(self, reference: str, /) -> str | None:
         address = reference.partition("#")[0]
         try:
             return self._seen[address]
         except KeyError:
-            url = self._seen[address] = self._plain(address) or self._resolve(address)
+            url = self._seen[address] = self._plain(address) or self._parse(address)
             return url
 
     def _plain(self, address: str) -> str | None:
@@ -62,16 +92,13 @@ class Resolver:
             return None
         return self._origin + address if path else self._above[len(up) // 3] + name
 
-    def _resolve(self, reference: str) -> str | None:
-        reference = reference.strip(_CONTROLS)
-        if not reference or len(reference) > MAX_URL_LENGTH:
-            return None
-        joined = _joined(self.base, reference)
-        return joined if joined and joined.startswith(("http://", "https://")) else None
 
-    def first(self, references: Iterable[str | None]) -> str | None:
-        """The first of some references that means an http(s) URL."""
-        return next((url for ref in references if ref and (url := self.absolute(ref))), None)
+def _resolved(base: str, reference: str) -> str | None:
+    reference = reference.strip(_CONTROLS)
+    if not reference or len(reference) > MAX_URL_LENGTH:
+        return None
+    joined = _joined(base, reference)
+    return joined if joined and joined.startswith(("http://", "https://")) else None
 
 
 def _joined(base: str, reference: str) -> str | None:

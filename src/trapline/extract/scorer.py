@@ -171,7 +171,7 @@ class Scorer:
         matrix = self._standardised(features)
         weights = np.sqrt(features.blocks.words).astype(np.float32)
         logits = self.networks.logits(matrix, self._page(features), features.keys, weights)
-        softened = np.clip(logits * _SOFTENED, -30, 30)
+        softened = np.minimum(np.maximum(logits * _SOFTENED, -30), 30)
         return np.asarray(1 / (1 + np.exp(-softened)), dtype=np.float32)
 
     def _standardised(self, features: Features) -> Floats:
@@ -186,7 +186,8 @@ class Scorer:
     def _page(self, features: Features) -> Floats:
         size = len(features.page)
         page = (features.page - self.mean[-size:]) * self.scale[-size:]
-        return np.asarray(np.clip(page, -_BOUND, _BOUND), dtype=np.float32)
+        # What `clip` does, in a fifth of its time.
+        return np.asarray(np.minimum(np.maximum(page, -_BOUND), _BOUND), dtype=np.float32)
 
     def page_type(self, features: Features) -> PageType:
         hidden, hidden_bias, out, out_bias = self.type_weights

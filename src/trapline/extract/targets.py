@@ -10,7 +10,8 @@ _LONGEST: Final = max(map(len, _OTHER_SCHEMES))
 
 class Targets:
     def __init__(self, resolver: Resolver) -> None:
-        self._resolver = resolver
+        self.page = resolver.page
+        self.references = resolver.references
 
     def __call__(self, reference: str) -> str | None:
         """The URL to write for a reference; None where a link would lead nowhere."""
@@ -18,7 +19,7 @@ class Targets:
         if ":" in reference[:_LONGEST] and reference.lower().startswith(_OTHER_SCHEMES):
             return reference
         address, mark, fragment = reference.partition("#")
-        url = self._resolver.absolute(address) if address else self._resolver.page
+        url = self.references.absolute(address) if address else self.page
         if not url:
             return None
         return url + mark + fragment.replace(" ", "%20") if fragment else url

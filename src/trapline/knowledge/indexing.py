@@ -5,6 +5,7 @@ a later one is written beside it, unseen, until `swap` puts it in its place.
 """
 
 import hashlib
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -66,6 +67,14 @@ class Place:
     generation: int
 
 
+@dataclass(slots=True)
+class Took:
+    """Seconds that a batch took to be written: passages with their vectors, then keywords."""
+
+    vector: float = 0.0
+    bm25: float = 0.0
+
+
 def indexed_words(title: str | None, passage: Passage) -> str:
     """What is embedded and indexed of a passage: its title, the headings it stands under, its words."""
     above = [one for one in passage.headings if one != title]
@@ -100,9 +109,12 @@ async def store_entries(
 
 
 async def store_all(
-    conn: Connection, shelves: Iterable[tuple[Place, Model, Sequence[Indexable]]]
+    conn: Connection,
+    shelves: Iterable[tuple[Place, Model, Sequence[Indexable]]],
+    took: Took | None = None,
 ) -> list[int]:
     """Write texts of several places; each organisation gets one segment for each language of all."""
+    began = time.perf_counter()
     entry_ids: list[int] = []
     words: dict[tuple[OrganisationId, str], dict[int, Words]] = {}
     for place, model, texts in shelves:
@@ -114,8 +126,11 @@ async def store_all(
                 (chunk_id, Words(entry_id, indexed_words(text.entry.title, passage)))
                 for chunk_id, passage in zip(ids, text.passages, strict=True)
             )
+    between = time.perf_counter()
     for (organisation_id, language), found in sorted(words.items(), key=lambda item: item[0]):
         await writing.add(conn, organisation_id, language, found)
+    if took is not None:
+        took.vector, took.bm25 = between - began, time.perf_counter() - between
     return entry_ids
 
 

@@ -30,10 +30,14 @@ async def after_jobs(database: Database) -> int:
     agent = database.settings.user_agent
 
     async def handle(conn: Connection, rows: Sequence[EventsSinceRow]) -> None:
-        ended = list(dict.fromkeys(row.job_id for row in rows))
+        kinds = {row.job_id: row.data.get("kind") for row in rows}
+        ended = list(kinds)
         awaited = set(await changes.awaited_reports(conn, job_ids=ended))
         filling = set(await reads.jobs_with_items(conn, job_ids=ended))
-        for job_id in ended:
+        for job_id, kind in kinds.items():
+            # Most jobs are scrapes, after which nothing is to be done.
+            if job_id not in awaited | filling and kind != CRAWL:
+                continue
             try:
                 job = await jobs.get(conn, job_id)
             except NotFound:

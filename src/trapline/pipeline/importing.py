@@ -14,6 +14,7 @@ from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.errors import ExitCode, InvalidInput, VisitFailed
 from trapline.fetch.decode import codings
+from trapline.fetch.headers import http_date
 from trapline.fetch.sniff import media_type, sniff
 from trapline.frontier import canonical, urls
 from trapline.frontier.sql import candidates
@@ -169,6 +170,7 @@ class Importer:
                 url_id,
                 len(fetched.body),
                 fetched.media_type or "application/octet-stream",
+                last_modified=http_date(fetched.header("Last-Modified")),
                 headers=fetched.headers,
                 sha256=page.packed.sha256,
                 from_request=False,

@@ -34,7 +34,8 @@ from trapline.knowledge.indexing import (
 )
 from trapline.knowledge.sql import sources as queries
 from trapline.logs import get_logger
-from trapline.model import Document, SourceId
+from trapline.measure import Recorder
+from trapline.model import Document, JobId, SourceId
 from trapline.pipeline.kinds import FileTask, IndexTask
 from trapline.pipeline.parsing import ExternalParser, ParserFailed, with_warning
 from trapline.pipeline.sql import ingestion
@@ -87,6 +88,7 @@ class Ingesting:
         default_factory=lambda: ThreadPoolExecutor(_LARGE_AT_ONCE, "large files")
     )
     _cutters: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "passages"))
+    recorder: Recorder = field(default_factory=Recorder)
 
     async def file(self, task: Task) -> Finished:
         """Read a file's bytes and make passages of its text."""
@@ -100,7 +102,7 @@ class Ingesting:
             if not document.markdown.strip():
                 raise VisitFailed(ExitCode.EXTRACTION_FAILED, document.warning or _NO_TEXT)
             entry = _file_entry(payload, document)
-            prepared = await self._prepared(payload, place, config, entry, document.markdown)
+            prepared = await self._prepared(task, place, config, entry, document.markdown)
             prepared.warning = document.warning
             return Finished(prepared)
 
@@ -127,7 +129,7 @@ class Ingesting:
             dated_at=_moment(version.metadata) or version.fetched_at,
         )
         async with self._small:
-            prepared = await self._prepared(payload, place, config, entry, version.markdown)
+            prepared = await self._prepared(task, place, config, entry, version.markdown)
         return Finished(prepared)
 
     async def text(
@@ -174,7 +176,7 @@ class Ingesting:
 
     async def _prepared(
         self,
-        payload: FileTask | IndexTask,
+        task: Task,
         place: Place,
         config: IngestConfig,
         entry: Entry,
@@ -183,12 +185,14 @@ class Ingesting:
         async with self.database.system_tx() as conn:
             there = await queries.entry_hash(conn, source_id=place.source_id, uri=entry.uri)
         if there is not None and there.content_hash == entry.content_hash and not entry.version_id:
-            return Prepared(payload, place, None)
+            return Prepared(task.payload, place, None)
         again = there is not None or config.model != STATIC
-        text, model, reused = await self._embedded(place, config, entry, markdown, look=again)
-        return Prepared(payload, place, text, model, reused)
+        text, model, reused = await self._embedded(
+            place, config, entry, markdown, look=again, job_id=task.job_id
+        )
+        return Prepared(task.payload, place, text, model, reused)
 
-    async def _embedded(
+    async def _embedded(  # noqa: PLR0913 (where to, how, what of, for which job)
         self,
         place: Place,
         config: IngestConfig,
@@ -196,11 +200,22 @@ class Ingesting:
         markdown: str,
         *,
         look: bool = True,
+        job_id: JobId | None = None,
     ) -> tuple[Indexable, Model, int]:
         clean = markdown.replace("\x00", "")
-        cut = await _in(self._cutters, lambda: list(passages(clean, config.size)))
         embedder = self.embedders.named(config.model)
-        vectors, reused = await self._vectors(place, embedder, entry.title, cut, look=look)
+        timed = partial(
+            self.recorder.timed,
+            organisation_id=place.organisation_id,
+            job_id=job_id,
+            document_url=entry.uri,
+        )
+        with timed("chunking", "passages") as extra:
+            cut = await _in(self._cutters, lambda: list(passages(clean, config.size)))
+            extra["passages"] = len(cut)
+        with timed("embedding", embedder.model.name) as extra:
+            vectors, reused = await self._vectors(place, embedder, entry.title, cut, look=look)
+            extra["reused"] = reused
         return Indexable(entry, cut, vectors), embedder.model, reused
 
     async def _vectors(

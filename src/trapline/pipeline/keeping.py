@@ -17,6 +17,7 @@ from trapline.frontier import urls
 from trapline.frontier.recrawl import History, Interval, Observed, due_at, observe
 from trapline.frontier.sql import candidates
 from trapline.frontier.urls import Place
+from trapline.measure import Recorder
 from trapline.model import AgentId, Document, UrlId
 from trapline.pipeline import noting, shelving, tracking, wishes
 from trapline.pipeline.kinds import INDEX, IndexTask
@@ -62,6 +63,7 @@ class Keeping:
     blobs: Blobs
     agent: Agent | None = None
     interval: Interval = field(default_factory=Interval)
+    recorder: Recorder | None = None
 
     async def keep(self, conn: Connection, attempts: Sequence[Attempt]) -> None:
         """Write visits, blobs, versions and candidates of attempts whose leases held."""
@@ -81,7 +83,7 @@ class Keeping:
         await logbook.write(conn, [note for kept in batch for note in _notes(kept)])
         await _keep_snapshots(conn, batch)
         await _keep_told(conn, attempts)
-        await keep_texts(conn, attempts)
+        await keep_texts(conn, attempts, self.recorder)
         for kept in visited:
             if kept.attempt.verdict is not Verdict.RETRY:
                 kept.attempt.result = written(_result(kept))

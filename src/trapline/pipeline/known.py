@@ -7,13 +7,14 @@ all pages that were claimed together, and a page alone still waits for nobody.
 import asyncio
 from dataclasses import dataclass, field
 
+from trapline.db.connection import Connection
 from trapline.db.pool import Database
-from trapline.frontier.url import url_hash
+from trapline.frontier.url import origin_of, url_hash
 from trapline.model import OrganisationId, SiteId
 from trapline.pipeline.sql import known as queries
 from trapline.pipeline.sql.known import KnownPagesRow
 
-Wanted = tuple[OrganisationId, SiteId, bytes]
+Wanted = tuple[OrganisationId, SiteId | None, str]
 Found = dict[Wanted, KnownPagesRow]
 
 
@@ -22,34 +23,37 @@ class KnownPages:
     """Finds what earlier visits left of a page."""
 
     database: Database
-    _wanted: set[Wanted] = field(default_factory=set)
+    _wanted: dict[Wanted, None] = field(default_factory=dict)
     _next: asyncio.Task[Found] | None = None
     _under_way: asyncio.Task[Found] | None = None
 
     async def find(
-        self, organisation_id: OrganisationId, site_id: SiteId, url: str
-    ) -> KnownPagesRow | None:
-        """Return what is known of a URL in a site; None if it was never visited."""
-        wanted = (organisation_id, site_id, url_hash(url))
-        self._wanted.add(wanted)
+        self, organisation_id: OrganisationId, site_id: SiteId | None, url: str
+    ) -> KnownPagesRow:
+        """Return what is known of a URL in a site, or in the implicit one of its origin.
+
+        One that was never visited has no `last_visit_at`; a site that is not there yet, no id.
+        """
+        wanted = (organisation_id, site_id, url)
+        self._wanted[wanted] = None
         if self._next is None:
             self._next = asyncio.create_task(self._look(self._under_way), name="known pages")
         # One caller that is cancelled must not take the answer from the others.
-        return (await asyncio.shield(self._next)).get(wanted)
+        return (await asyncio.shield(self._next))[wanted]
 
     async def _look(self, before: asyncio.Task[Found] | None) -> Found:
         if before is not None:
             await asyncio.wait((before,))
-        wanted, self._wanted = self._wanted, set()
+        wanted, self._wanted = list(self._wanted), {}
         self._under_way, self._next = self._next, None
-        return await self._rows(list(wanted))
 
-    async def _rows(self, wanted: list[Wanted]) -> Found:
-        async with self.database.system_tx() as conn:
-            rows = await queries.known_pages(
+        async def look(conn: Connection) -> list[KnownPagesRow]:
+            return await queries.known_pages(
                 conn,
                 organisation_ids=[organisation_id for organisation_id, _, _ in wanted],
                 site_ids=[site_id for _, site_id, _ in wanted],
-                hashes=[digest for _, _, digest in wanted],
+                origins=[origin_of(url) for _, _, url in wanted],
+                hashes=[url_hash(url) for _, _, url in wanted],
             )
-        return {(row.organisation_id, row.site_id, row.hash): row for row in rows}
+
+        return {wanted[row.position - 1]: row for row in await self.database.statement(look)}

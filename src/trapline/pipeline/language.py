@@ -64,6 +64,10 @@ class Answers:
     warnings: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
+    def and_for(self, other: "Answers") -> "Answers":
+        """Add what others took, and what went wrong there; what they said is for someone else."""
+        return Answers(self.values, (*self.warnings, *other.warnings), self.usage + other.usage)
+
 
 @dataclass(slots=True)
 class LanguageModel:

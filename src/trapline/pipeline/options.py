@@ -47,6 +47,8 @@ class Tracking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     tag: Annotated[str, Meta(max_length=200)] = ""
     diff: bool = False
+    fields: Wish | None = None
+    """What a language model reads of both, to say which fields changed."""
 
 
 class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

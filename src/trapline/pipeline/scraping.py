@@ -59,7 +59,7 @@ class Scraped:
     final_url: str
     code: ExitCode
     job_id: JobId | None = None
-    """None for an answer that was stored: nothing was done for it."""
+    """None for an answer that was stored: nothing was done for it. And where the job was taken for dead."""
     error: str | None = None
     """A sentence for people, where it did not end well."""
     status: int | None = None
@@ -123,7 +123,7 @@ class Scraper:
             await self._robots(crawl, options.url, latest)
         held = await self.direct.begin(job, _task(asker, options), latest=latest)
         attempt = await self._attempt(crawl, held, latest)
-        return await self._filled(_answer(job.id, held, attempt), attempt.value)
+        return await self._filled(_answer(held, attempt), attempt.value)
 
     # From what is stored
 
@@ -255,11 +255,14 @@ def _task(asker: Asker, options: PageOptions) -> NewTask:
     )
 
 
-def _answer(job_id: JobId, held: Held, attempt: Attempt) -> Scraped:
+def _answer(held: Held, attempt: Attempt) -> Scraped:
     visit: PageVisit = attempt.value
     fetched, recorded = visit.fetched, visit.recorded
+    if not attempt.held:
+        # The page is here, but its task was taken away: nothing that was to be stored is.
+        visit.visit_id = recorded = None
     return Scraped(
-        job_id=job_id,
+        job_id=held.task.job_id if attempt.held else None,
         url=visit.task.url,
         final_url=fetched.url,
         code=attempt.code or fetched.exit_code,

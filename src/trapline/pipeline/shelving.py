@@ -7,10 +7,11 @@ from uuid import UUID
 from trapline.db.connection import Connection
 from trapline.knowledge import indexing, tally
 from trapline.knowledge.embedding.embedder import Model
-from trapline.knowledge.indexing import Indexable, Place
+from trapline.knowledge.indexing import Indexable, Place, Took
 from trapline.knowledge.sql import sources as queries
 from trapline.knowledge.sql.sources import PlacesRow
 from trapline.knowledge.tally import Change
+from trapline.measure import Operation, Recorder
 from trapline.model import JobId, SourceId
 from trapline.pipeline.crawls import SourceRef
 from trapline.pipeline.ingesting import Prepared
@@ -24,7 +25,9 @@ from trapline.queue.tasks import Task
 _ENDED = {Verdict.COMPLETED: "completed", Verdict.FAILED: "failed"}
 
 
-async def keep_texts(conn: Connection, attempts: Sequence[Attempt]) -> None:
+async def keep_texts(
+    conn: Connection, attempts: Sequence[Attempt], recorder: Recorder | None = None
+) -> None:
     """Store what tasks have prepared; of those that failed, note why."""
     items = [a for a in attempts if a.task.kind in (FILE, INDEX)]
     if not items:
@@ -35,8 +38,35 @@ async def keep_texts(conn: Connection, attempts: Sequence[Attempt]) -> None:
     for attempt in items:
         _recheck(attempt, places)
     ended = [a for a in items if a.verdict in _ENDED]
-    await _store(conn, [a.value for a in ended if isinstance(a.value, Prepared)])
+    took = Took()
+    await _store(conn, [a.value for a in ended if isinstance(a.value, Prepared)], took)
+    if recorder is not None:
+        _measure(recorder, ended, took)
     await _end(conn, ended, places)
+
+
+def _measure(recorder: Recorder, ended: Sequence[Attempt], took: Took) -> None:
+    """Note what it took to write each text: of a batch, its share by passages."""
+    texts = [
+        (a.task, a.value.text)
+        for a in ended
+        if isinstance(a.value, Prepared) and a.value.text is not None
+    ]
+    passages = sum(len(text.passages) for _, text in texts)
+    for task, text in texts:
+        share = 1000 * len(text.passages) / max(passages, 1)
+        for kind, seconds in (("vector", took.vector), ("bm25", took.bm25)):
+            recorder.operation(
+                Operation(
+                    type=kind,
+                    name="store",
+                    organisation_id=task.organisation_id,
+                    milliseconds=seconds * share,
+                    job_id=task.job_id,
+                    task_id=task.id,
+                    document_url=text.entry.uri,
+                )
+            )
 
 
 def _recheck(attempt: Attempt, places: Mapping[SourceId, PlacesRow]) -> None:
@@ -52,7 +82,7 @@ def _recheck(attempt: Attempt, places: Mapping[SourceId, PlacesRow]) -> None:
         attempt.run_at, attempt.value = datetime.now(UTC), None
 
 
-async def _store(conn: Connection, prepared: Iterable[Prepared]) -> None:
+async def _store(conn: Connection, prepared: Iterable[Prepared], took: Took) -> None:
     """Write texts; of one that is there twice, the later."""
     latest: dict[tuple[Place, str], tuple[Indexable, Model]] = {}
     for one in prepared:
@@ -62,7 +92,7 @@ async def _store(conn: Connection, prepared: Iterable[Prepared]) -> None:
     for (place, _), (text, model) in latest.items():
         by_place.setdefault((place, model), []).append(text)
     await indexing.store_all(
-        conn, [(place, model, texts) for (place, model), texts in by_place.items()]
+        conn, [(place, model, texts) for (place, model), texts in by_place.items()], took
     )
 
 

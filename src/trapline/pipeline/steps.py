@@ -25,7 +25,7 @@ from trapline.frontier.scope import Verdict as Scoped
 from trapline.frontier.sitemaps import (
     SitemapReader,
 )
-from trapline.frontier.url import origin_of, split_url, url_hash
+from trapline.frontier.url import origin_of, split_url
 from trapline.model import (
     APPROVED,
     Approve,
@@ -43,13 +43,13 @@ from trapline.pipeline.comparing import compared
 from trapline.pipeline.crawls import Crawl, Crawls, Spread
 from trapline.pipeline.kinds import Kickoff, PageTask, SitemapTask
 from trapline.pipeline.known import KnownPages
-from trapline.pipeline.language import LanguageModel
-from trapline.pipeline.options import Tracking
+from trapline.pipeline.language import Answers, LanguageModel
+from trapline.pipeline.options import PageOptions, Tracking
 from trapline.pipeline.robots import OriginRobots, RobotsFiles, refusal
 from trapline.pipeline.sql import known
 from trapline.pipeline.sql.known import KnownPagesRow
 from trapline.pipeline.submit import DEFAULT_IN_FLIGHT, host_gate
-from trapline.pipeline.tracking import GIT_DIFF, Snapshot
+from trapline.pipeline.tracking import GIT_DIFF, JSON
 from trapline.pipeline.visits import PageVisit, Told, detail, joined
 from trapline.queue import gates, tasks
 from trapline.queue.finishing import Finished
@@ -133,16 +133,22 @@ class Steps:
         """Compare with the last scrape of the tag; what is found is kept when the task ends."""
         if not isinstance(visit, PageVisit):
             return
-        found = Snapshot(
+        found = tracking.snapshot(
             task.organisation_id,
-            url_hash(visit.task.url),
-            wish.tag,
-            datetime.now(UTC),
-            (await self._text(visit)).replace("\x00", ""),
+            visit.task.url,
+            await self._text(visit),
+            scraped_at=datetime.now(UTC),
+            tag=wish.tag,
         )
         modes = [GIT_DIFF] if wish.diff and not task.zero_data_retention else []
+        reads = wish.fields is not None and self.model is not None and not task.zero_data_retention
         async with self.database.system_tx() as conn:
-            tracked = await tracking.compare(conn, found, modes=modes)
+            tracked = await tracking.compare(conn, found, modes=[*modes, JSON] if reads else modes)
+        if wish.fields is not None and self.model is not None and reads:
+            tracked, found, asked = await tracking.read_fields(
+                self.model, wish.fields, tracked, found
+            )
+            visit.answers = (visit.answers or Answers()).and_for(asked)
         visit.tracked = tracked.as_json()
         visit.snapshot = None if task.zero_data_retention else found
 
@@ -160,16 +166,13 @@ class Steps:
     async def visit(self, crawl: Crawl, task: Task) -> Finished:
         """Visit a page: decide, fetch, extract, and judge its links."""
         payload: PageTask = task.payload
-        site_id = await self.crawls.site_of(crawl, origin_of(payload.url))
-        before = None
-        if not task.zero_data_retention:
-            before = await self.known.find(crawl.organisation_id, site_id, payload.url)
+        site_id, before = await self._known(crawl, task)
         if crawl.spread is not None and before is not None and not _is_due(crawl, before, payload):
             return await self._not_due(crawl, task, site_id, before)
         started, clock = datetime.now(UTC), time.perf_counter()
         fetched = await self._fetch(crawl, task, before)
         took_ms = round((time.perf_counter() - clock) * 1000)
-        left = self._leave(crawl, task)
+        left = self._leave(crawl, task, fetched)
         visit = PageVisit(payload, crawl, site_id, fetched, started, took_ms, before)
         visit.source = await self.crawls.source_of(crawl, site_id)
         error: VisitFailed | None = None
@@ -195,6 +198,18 @@ class Steps:
         return Finished(
             visit, children=children, gate=self._pace(crawl, payload.url, fetched), error=error
         )
+
+    async def _known(self, crawl: Crawl, task: Task) -> tuple[SiteId, KnownPagesRow | None]:
+        """Return the site that a page belongs to, and what an earlier visit left of the page."""
+        url, origin = task.payload.url, origin_of(task.payload.url)
+        if task.zero_data_retention:
+            return await self.crawls.site_of(crawl, origin), None
+        site_id = crawl.options.site_id or crawl.sites.get(origin)
+        found = await self.known.find(crawl.organisation_id, site_id, url)
+        if found.site_id is None:
+            return await self.crawls.site_of(crawl, origin), None
+        crawl.sites[origin] = found.site_id
+        return found.site_id, None if found.last_visit_at is None else found
 
     async def _not_due(
         self, crawl: Crawl, task: Task, site_id: SiteId, before: KnownPagesRow
@@ -286,10 +301,13 @@ class Steps:
         usual = self.fetcher.limits
         return replace(usual, total=min(usual.total, *times)) if times else None
 
-    def _leave(self, crawl: Crawl, task: Task) -> Awaitable[None] | None:
+    def _leave(self, crawl: Crawl, task: Task, fetched: Fetched) -> Awaitable[None] | None:
         """Give the host's place back at once, where places are so few that others wait for it."""
         bound = crawl.options.max_concurrency or DEFAULT_IN_FLIGHT
         if self.leaving is None or bound > _FEW_PLACES:
+            return None
+        if isinstance(crawl.options, PageOptions) and documents.is_html(fetched):
+            # A scrape of a page waits for nothing between here and its end.
             return None
         return self.leaving.leave(task)
 

@@ -30,6 +30,9 @@ log = get_logger(__name__)
 CONSUMER: Final = "webhooks"
 _POLL: Final = 1.0
 _BATCH: Final = 1000
+# What happens within this time is planned together: a server that answers hundreds of scrapes a
+# second would otherwise plan as often.
+_REST: Final = 0.05
 
 
 def feeds(database: Database, ears: Ears) -> Feeds:
@@ -78,24 +81,32 @@ class Telling:
         while True:
             self._news.clear()
             try:
-                while await events.consume(self.database, CONSUMER, _handle, most=_BATCH) == _BATCH:
-                    self.courier.wake()
-                self.courier.wake()
+                while await self._some() == _BATCH:
+                    pass
             except (*LOST, DatabaseUnavailable, asyncpg.PostgresError) as error:
                 log.warning("webhooks are planned later", error=str(error))
+            await asyncio.sleep(_REST)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), _POLL)
+
+    async def _some(self) -> int:
+        planned = 0
+
+        async def handle(conn: Connection, rows: Sequence[EventsSinceRow]) -> None:
+            """Plan what is to be delivered, and count what was used, once for each event."""
+            nonlocal planned
+            happenings = [_happening(row) for row in rows]
+            planned = await webhooks.plan(conn, happenings)
+            await usage.count(conn, happenings)
+
+        some = await events.consume(self.database, CONSUMER, handle, most=_BATCH)
+        if planned:
+            self.courier.wake()
+        return some
 
     async def _post(self, url: str, headers: dict[str, str], body: bytes) -> Posted:
         answered = await self.poster.post(url, headers, body)
         return Posted(answered.status, answered.error, refused=answered.unsafe)
-
-
-async def _handle(conn: Connection, rows: Sequence[EventsSinceRow]) -> None:
-    """Plan what is to be delivered, and count what was used, once for each event."""
-    happenings = [_happening(row) for row in rows]
-    await webhooks.plan(conn, happenings)
-    await usage.count(conn, happenings)
 
 
 def _happening(row: EventRow | EventsSinceRow) -> Happening:

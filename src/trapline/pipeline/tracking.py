@@ -1,8 +1,8 @@
 """Change tracking as scrapes ask for it: compared with the last scrape of the URL under a tag."""
 
 import asyncio
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -10,6 +10,8 @@ from trapline.db.connection import Connection
 from trapline.extract.diff import Diff, diff
 from trapline.frontier.url import url_hash
 from trapline.model import OrganisationId
+from trapline.pipeline.language import Answers, LanguageModel
+from trapline.pipeline.options import Wish
 from trapline.pipeline.sql import changes as queries
 from trapline.store.identity import content_hash
 from trapline.store.sql import snapshots
@@ -32,6 +34,8 @@ class Tracked:
     visibility: Literal["visible", "hidden"]
     diff: Diff | None = None
     previous_json: Any = None
+    fields: Mapping[str, Any] | None = None
+    """The fields that differ, with what they were and are."""
 
     def as_json(self) -> dict[str, object]:
         """Return it under Firecrawl's names."""
@@ -40,7 +44,9 @@ class Tracked:
             "changeStatus": self.change_status,
             "visibility": self.visibility,
         }
-        return answer if self.diff is None else answer | {"diff": self.diff.as_json()}
+        if self.diff is not None:
+            answer["diff"] = self.diff.as_json()
+        return answer if self.fields is None else answer | {"json": self.fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +76,34 @@ async def track(  # noqa: PLR0913 (what was found, whose, when, and what to comp
     remember: bool = True,
 ) -> Tracked:
     """Compare a scrape with the last one of its tag, and keep it for the next."""
+    new = snapshot(
+        organisation_id,
+        url,
+        markdown,
+        scraped_at=scraped_at,
+        tag=tag,
+        status=status,
+        extracted=extracted,
+    )
+    tracked = await compare(conn, new, modes=modes)
+    if remember:
+        await keep(conn, [new])
+    return tracked
+
+
+def snapshot(  # noqa: PLR0913 (what was found, whose, when)
+    organisation_id: OrganisationId,
+    url: str,
+    markdown: str,
+    *,
+    scraped_at: datetime,
+    tag: str | None = None,
+    status: int | None = None,
+    extracted: Any = None,
+) -> Snapshot:
+    """Return what a scrape found; of a page that is gone, nothing."""
     gone = status in _GONE
-    new = Snapshot(
+    return Snapshot(
         organisation_id,
         url_hash(url),
         (tag or "").replace("\x00", "")[:_LONGEST_TAG],
@@ -80,10 +112,44 @@ async def track(  # noqa: PLR0913 (what was found, whose, when, and what to comp
         gone,
         extracted,
     )
-    tracked = await compare(conn, new, modes=modes)
-    if remember:
-        await keep(conn, [new])
-    return tracked
+
+
+async def read_fields(
+    model: LanguageModel, wish: Wish, tracked: Tracked, new: Snapshot
+) -> tuple[Tracked, Snapshot, Answers]:
+    """Have a language model read the fields of a page, and add which of them changed.
+
+    Of a page that is the same, they are what they were: then nobody is asked.
+    """
+    if new.gone:
+        return tracked, new, Answers()
+    if tracked.change_status == "same" and tracked.previous_json is not None:
+        kept = replace(new, extracted=tracked.previous_json)
+        return replace(tracked, fields={}), kept, Answers()
+    answers = await model.answer((wish,), new.markdown)
+    current = answers.values.get(wish.kind)
+    if current is None:
+        return tracked, new, answers
+    found = replace(new, extracted=current)
+    return replace(tracked, fields=differences(tracked.previous_json, current)), found, answers
+
+
+def differences(previous: Any, current: Any) -> dict[str, Any] | None:
+    """Return the fields that differ; None when there is nothing to compare with."""
+    if previous is None:
+        return None
+    if not (isinstance(previous, Mapping) and isinstance(current, Mapping)):
+        return {} if previous == current else {"value": _both(previous, current)}
+    names = dict.fromkeys([*current, *previous])
+    return {
+        name: _both(previous.get(name), current.get(name))
+        for name in names
+        if previous.get(name) != current.get(name)
+    }
+
+
+def _both(previous: Any, current: Any) -> dict[str, Any]:
+    return {"previous": previous, "current": current}
 
 
 async def keep(conn: Connection, new: Sequence[Snapshot]) -> None:

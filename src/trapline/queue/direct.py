@@ -5,15 +5,21 @@ organisation's limit as any other task does, but stands in no line, and dies wit
 """
 
 import asyncio
+import itertools
 import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
+import asyncpg
+import msgspec
+
+from trapline.db.connection import Connection
 from trapline.db.pool import Database
-from trapline.errors import ExitCode, TookTooLong
+from trapline.errors import Conflict, ExitCode, TookTooLong
+from trapline.model import TaskId
 from trapline.queue import jobs
 from trapline.queue.agents import Agent
 from trapline.queue.finishing import Attempt, Finisher
@@ -23,7 +29,7 @@ from trapline.queue.notices import Bell
 from trapline.queue.quotas import used_up
 from trapline.queue.retries import RetryPolicy, Verdict, judge
 from trapline.queue.sql import direct as queries
-from trapline.queue.sql.direct import TakePlaceRow
+from trapline.queue.sql.direct import BeginDirectRow
 from trapline.queue.tasks import NewTask, Rows, Task
 from trapline.queue.together import Together
 
@@ -68,11 +74,12 @@ class Direct:
         """Wait for a place and take it; TookTooLong if there is none until `latest`, LimitReached
         if the organisation's pages of today are used up.
         """
+        jobs.check(job)
         await self.agent.registered()
         asked, pause, waited_for = time.monotonic(), _SHORTEST_PAUSE, None
         while True:
-            place, task = await self._ask(job, new, latest)
-            if task is not None and place.begin_at is not None:
+            place = await self._ask(job, new, latest)
+            if place.blocked_by is None and place.begin_at is not None:
                 break
             waited_for = place.blocked_by
             if waited_for == "pages":
@@ -82,47 +89,64 @@ class Direct:
                 raise TookTooLong(f"The time was up waiting for {reason}.", waited_for=waited_for)
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
+        task = self._task(job, new, place, latest)
         early = (place.begin_at - datetime.now(UTC)).total_seconds()
         if early > 0:
             waited_for = waited_for or "gap"
             await self._sleep(task, early)
         return Held(task, time.monotonic() - asked if waited_for else 0.0, waited_for)
 
-    async def finish(self, attempt: Attempt) -> None:
-        """End an attempt in the finishing transaction, together with others that end now."""
+    async def finish(self, attempt: Attempt) -> bool:
+        """End an attempt in the finishing transaction, together with others that end now.
+
+        False: its lease was lost before that, so somebody else has ended it, or nobody needs to.
+        """
         # A caller that goes away must not take the others' end with it.
         await asyncio.shield(self._ending.add(attempt))
+        return attempt.held
 
     async def _finish(self, attempts: Sequence[Attempt]) -> None:
         self.bell.ring(jobs=await self.finisher.finish(attempts))
 
-    async def _ask(
-        self, job: NewJob, new: NewTask, latest: datetime
-    ) -> tuple[TakePlaceRow, Task | None]:
-        now = datetime.now(UTC)
+    async def _ask(self, job: NewJob, new: NewTask, latest: datetime) -> BeginDirectRow:
+        """Take a place, if there is one: whoever is cancelled meanwhile gives it back."""
+        asking = asyncio.ensure_future(self._begin(job, new, latest))
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError as error:
+            await asyncio.wait({asking})
+            if asking.exception() is None and asking.result().blocked_by is None:
+                task = self._task(job, new, asking.result(), latest)
+                await self.finish(ended_by(task, error))
+            raise
+
+    async def _begin(self, job: NewJob, new: NewTask, latest: datetime) -> BeginDirectRow:
+        now, tries = datetime.now(UTC), itertools.count()
         rows = Rows.empty()
         rows.add(self.kinds, job.id, job.organisation_id, new, now)
-        async with self.database.system_tx() as conn:
-            place = await queries.take_place(
-                conn, organisation_id=job.organisation_id, gates=rows.gate_rows(), latest=latest
-            )
-            assert place is not None  # noqa: S101 (a function with OUT columns has one row)
-            if place.blocked_by is not None or place.gate_id is None:
-                return place, None
-            await jobs.create(conn, job)
-            written = await queries.write_direct(
+
+        async def begin(conn: Connection) -> BeginDirectRow:
+            place = await queries.begin_direct(
                 conn,
-                organisation_id=job.organisation_id,
+                jobs=[_row(job)],
                 tasks=rows.tasks,
-                gate_id=place.gate_id,
-                slots=place.slots,
+                gates=rows.gate_rows(),
+                latest=latest,
                 agent_id=self.agent.id,
                 lease_time=latest - now + _GRACE,
+                again=next(tries) > 0,
             )
-            assert written is not None  # noqa: S101 (as above)
-        kind = self.kinds[new.kind]
-        task = Task(
-            id=written.task_id,
+            assert place is not None  # noqa: S101 (a function with OUT columns has one row)
+            return place
+
+        try:
+            return await self.database.statement(begin)
+        except asyncpg.UniqueViolationError:
+            raise Conflict(f"There already is a job {job.id}.") from None
+
+    def _task(self, job: NewJob, new: NewTask, place: BeginDirectRow, latest: datetime) -> Task:
+        return Task(
+            id=TaskId(place.task_id or 0),
             job_id=job.id,
             organisation_id=job.organisation_id,
             kind=new.kind,
@@ -131,16 +155,15 @@ class Direct:
             max_attempts=1,
             stalls=0,
             priority=new.priority,
-            lease_id=written.lease_id,
-            lane_id=written.lane_id,
-            gate_id=place.gate_id,
+            lease_id=place.lease_id or 0,
+            lane_id=place.lane_id or 0,
+            gate_id=place.gate_id or 0,
             deadline=latest,
-            timeout=new.timeout or kind.timeout,
+            timeout=new.timeout or self.kinds[new.kind].timeout,
             trace_id=new.trace_id,
             zero_data_retention=job.zero_data_retention,
             limited=True,
         )
-        return place, task
 
     async def _sleep(self, task: Task, seconds: float) -> None:
         try:
@@ -148,6 +171,22 @@ class Direct:
         except asyncio.CancelledError as error:
             await self.finish(ended_by(task, error))
             raise
+
+
+def _row(job: NewJob) -> tuple[Any, ...]:
+    return (
+        job.id,
+        job.organisation_id,
+        job.member_id,
+        job.kind,
+        job.priority,
+        msgspec.json.encode(job.options).decode(),
+        msgspec.json.encode(job.metadata).decode(),
+        job.trace_id,
+        job.zero_data_retention,
+        job.ttl,
+        job.failed_ttl,
+    )
 
 
 async def next_turn(database: Database, task: Task) -> None:

@@ -31,8 +31,11 @@ async def consume(
     far it has come: each event is handled once. Returns how many there were.
     """
     async with database.system_tx() as conn:
-        await queries.open_consumer(conn, name=name)
         position = await queries.lock_consumer(conn, name=name)
+        if position is None:
+            # It is new, or another process reads for it now.
+            await queries.open_consumer(conn, name=name)
+            position = await queries.lock_consumer(conn, name=name)
         if position is None:
             return 0
         events = await queries.events_since(

@@ -73,6 +73,8 @@ class Attempt(msgspec.Struct):
     children: list[NewTask] = msgspec.field(default_factory=list)
     events: list[NewEvent] = msgspec.field(default_factory=list)
     gate: GateChange | None = None
+    held: bool = False
+    """Set when it is finished: whether its lease was still its own then."""
 
     @property
     def plain(self) -> bool:
@@ -125,13 +127,27 @@ class Finisher:
 
     async def finish(self, attempts: Sequence[Attempt]) -> list[JobId]:
         """Finish a batch, however often the server goes away; return the jobs with news."""
+        lost = False
         while True:
             try:
-                return await self._halve(attempts)
+                news = await self._halve(attempts)
+                if lost:
+                    await self._look_again(attempts)
             except (*LOST, DatabaseUnavailable) as error:
                 # Whether it was committed is not known; the fence makes a second time harmless.
                 log.warning("finishing is tried again", error=str(error))
+                lost = True
                 await asyncio.sleep(_PAUSE)
+            else:
+                return news
+
+    async def _look_again(self, attempts: Sequence[Attempt]) -> None:
+        """Find out which of them were finished by the try whose answer was lost."""
+        unknown = {attempt.task.id: attempt for attempt in attempts if not attempt.held}
+        async with self.database.system_tx() as conn:
+            for row in await queries.ended(conn, task_ids=list(unknown)):
+                attempt = unknown[row.task_id]
+                attempt.held = row.status == attempt.verdict
 
     async def _halve(self, attempts: Sequence[Attempt]) -> list[JobId]:
         try:
@@ -149,11 +165,15 @@ class Finisher:
     async def _together(self, attempts: Sequence[Attempt]) -> list[JobId]:
         now = datetime.now(UTC)
         by_id = {attempt.task.id: attempt for attempt in attempts}
+        for attempt in attempts:
+            attempt.held = False
         async with self.database.system_tx() as conn:
             fenced = await queries.fence(conn, verdicts=[attempt.row() for attempt in attempts])
             if not fenced:
                 return []
             survivors = [by_id[row.task_id] for row in fenced]
+            for attempt in survivors:
+                attempt.held = True
             stored = [a for a in survivors if self.kinds[a.task.kind].stored]
             if stored and self.store is not None:
                 await self.store(conn, stored)
@@ -204,6 +224,7 @@ class Finisher:
         attempt.error = judgement.error.replace("\x00", "")
         attempt.run_at, attempt.result = judgement.run_at, None
         attempt.children, attempt.events, attempt.gate = [], [], None
+        attempt.held = True
         async with self.database.system_tx() as conn:
             news = await queries.finish(
                 conn, verdicts=[attempt.row()], lost=False, most_stalls=self.most_stalls

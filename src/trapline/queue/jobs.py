@@ -88,7 +88,8 @@ class Progress:
 
 async def create(conn: Connection, job: NewJob) -> JobRow:
     """Write a job without tasks yet."""
-    await _check(conn, job)
+    check(job)
+    await _check_parent(conn, job)
     row = await queries.create_job(
         conn,
         id=job.id,
@@ -225,7 +226,8 @@ def required_workers(max_active: int | None) -> int:
     return max(1, -(-max_active // _TASKS_PER_WORKER))
 
 
-async def _check(conn: Connection, job: NewJob) -> None:
+def check(job: NewJob) -> None:
+    """Refuse what no job can be."""
     if not job.kind:
         raise InvalidInput("A job needs a kind.")
     if job.limit is not None and job.limit < 0:
@@ -238,11 +240,15 @@ async def _check(conn: Connection, job: NewJob) -> None:
         raise InvalidInput("A job's time to live must be longer than nothing.")
     described = [dict(job.options), dict(job.variables), dict(job.metadata)]
     checked(msgspec.json.encode(described), "What describes the job")
-    if job.parent_id is not None:
-        if job.parent_id == job.id:
-            raise InvalidInput("A job cannot be its own parent.")
-        above = await queries.ancestors(conn, job_id=job.parent_id)
-        if not above:
-            raise NotFound(f"There is no job {job.parent_id} to be the parent.")
-        if job.id in above:
-            raise InvalidInput("A job cannot be above its own parent.")
+
+
+async def _check_parent(conn: Connection, job: NewJob) -> None:
+    if job.parent_id is None:
+        return
+    if job.parent_id == job.id:
+        raise InvalidInput("A job cannot be its own parent.")
+    above = await queries.ancestors(conn, job_id=job.parent_id)
+    if not above:
+        raise NotFound(f"There is no job {job.parent_id} to be the parent.")
+    if job.id in above:
+        raise InvalidInput("A job cannot be above its own parent.")

@@ -34,12 +34,13 @@ class Leaving:
 
     async def _leave(self, tasks: Sequence[Task]) -> None:
         try:
-            async with self._database.system_tx() as conn:
-                await queries.leave_gates(
+            await self._database.statement(
+                lambda conn: queries.leave_gates(
                     conn,
                     lease_ids=[task.lease_id for task in tasks],
                     task_ids=[task.id for task in tasks],
                 )
+            )
         except (*LOST, DatabaseUnavailable) as error:
             # Then the places are given back with the tasks.
             log.warning("places were not given back early", error=str(error))

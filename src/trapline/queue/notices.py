@@ -4,10 +4,10 @@ A notice is a hint: whoever waits also polls, so one that is lost costs a second
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from trapline.db.connection import LOST
+from trapline.db.connection import LOST, Connection
 from trapline.db.pool import Database
 from trapline.errors import DatabaseUnavailable
 from trapline.logs import get_logger
@@ -20,6 +20,11 @@ JOB: Final = "trapline_job"
 
 # Long enough to gather a burst, too short to be felt.
 _GATHER: Final = 0.002
+# A notice is no promise: nobody need wait until it is on the disk.
+_NOTIFY: Final = (
+    "SELECT set_config('synchronous_commit', 'off', true), pg_notify(name, text)"
+    " FROM unnest($1::text[], $2::text[]) AS n (name, text)"
+)
 # A payload has at most 8,000 bytes.
 _JOBS_PER_NOTICE: Final = 200
 
@@ -57,15 +62,19 @@ class Bell:
                 for start in range(0, len(jobs), _JOBS_PER_NOTICE)
             ]
             try:
-                async with self._database.system_tx() as conn:
-                    if ready:
-                        await conn.execute("SELECT pg_notify($1, '')", READY)
-                    for part in parts:
-                        await conn.execute("SELECT pg_notify($1, $2)", JOB, part)
+                await self._notify([(READY, "")] * ready + [(JOB, part) for part in parts])
             except (*LOST, DatabaseUnavailable) as error:
                 log.warning("a notice was not sent", error=str(error))
             # The first one goes out at once; what comes right after it is gathered.
             await asyncio.sleep(_GATHER)
+
+    async def _notify(self, notices: Sequence[tuple[str, str]]) -> None:
+        names, texts = zip(*notices, strict=True)
+
+        async def notify(conn: Connection) -> None:
+            await conn.execute(_NOTIFY, names, texts)
+
+        await self._database.statement(notify)
 
     async def aclose(self) -> None:
         """Send what was gathered."""

@@ -83,14 +83,22 @@ class Turns:
     under_way: int = 0
     # How many tasks the turns under way ask for.
     _asked: int = 0
+    # How many attempts are being stored just now.
+    _storing: int = 0
     _pace: Pace = field(default_factory=Pace)
 
     def unfinished(self) -> int:
         return len(self.hands) + len(self.outbox)
 
     def _room(self) -> int:
-        """How many more tasks may be claimed."""
-        return self.concurrency + self._pace.ahead - self.unfinished() - self._asked
+        """How many more tasks may be claimed.
+
+        What waits to be stored keeps no runner from work, so as much again may be in hand: else
+        handlers and PostgreSQL would wait for each other in turn.
+        """
+        stored = min(len(self.outbox.rich) + self._storing, self.concurrency)
+        running = self.unfinished() - stored
+        return self.concurrency + self._pace.ahead - running - self._asked
 
     def freed(self, gate_ids: Sequence[int]) -> None:
         """Look again at lanes that wait for these gates: they have room."""
@@ -206,5 +214,10 @@ class Turns:
             await self.outbox.rich_news.wait()
             self.outbox.rich_news.clear()
             while self.outbox.rich:
-                await self._settle(self.outbox.take_rich())
-                self.outbox.news.set()
+                attempts = self.outbox.take_rich()
+                self._storing = len(attempts)
+                try:
+                    await self._settle(attempts)
+                finally:
+                    self._storing = 0
+                    self.outbox.news.set()

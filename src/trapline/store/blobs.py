@@ -120,7 +120,8 @@ def _shelf(place: str, settings: Settings) -> Shelf | None:
 
 def pack(body: bytes) -> Packed:
     """Hash and compress; what does not get smaller is kept as it is."""
-    compressed = zstandard.compress(body, _LEVEL)
+    # One for each: what compresses may not be shared by threads, and is quickly made.
+    compressed = zstandard.ZstdCompressor(level=_LEVEL).compress(body)
     smaller = len(compressed) < len(body)
     return Packed(
         hashlib.sha256(body).digest(), len(body), compressed if smaller else body, smaller

@@ -9,10 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from trapline.db.connection import Connection
 from trapline.errors import Conflict, InvalidInput, NotFound
 from trapline.model import PageId, SiteId
 from trapline.store import likeness
+from trapline.store.likeness import Numbers
 from trapline.store.sql import duplicates as queries
 from trapline.store.sql.duplicates import CountContentsRow, LikenessRow, TakeSightingsRow
 
@@ -30,7 +33,7 @@ class _Candidate:
     row: CountContentsRow
     threshold: int
     words: int = 0
-    features: set[str] = field(default_factory=set)
+    features: Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     signature: bytes = b""
     bands: list[int] = field(default_factory=list)
     group_id: int | None = None

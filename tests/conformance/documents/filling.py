@@ -1,36 +1,46 @@
 """A database as a day of use leaves it: crawls, scrapes, failures, what is cancelled, waits and runs."""
 
 import asyncio
+import hashlib
+import hmac
 import html
+import io
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
+import aiohttp
 import asyncpg
+from pydantic import SecretStr
 
 from tests.conformance.documents.statements import BEE
-from tests.queueing import ended, working
+from tests.http import client_of
+from tests.ingesting import asked, upload
+from tests.queueing import ended
 from tests.scraping import site_settings
 from tests.site.site import Site
 from trapline import app
+from trapline.api import application
 from trapline.db import tenancy
 from trapline.db.pool import Database
-from trapline.measure import Operation, Recorder, Request
+from trapline.extract import extract
 from trapline.model import JobId, MemberId, OrganisationId
 from trapline.pipeline import followups, submit
 from trapline.pipeline.asking import Asker
 from trapline.pipeline.options import CrawlOptions, PageOptions, VisitOptions
 from trapline.queue import jobs
-from trapline.queue.finishing import Finished
-from trapline.queue.jobs import NewJob
-from trapline.queue.kinds import Kind, Kinds
 from trapline.queue.maintenance import expiry
-from trapline.queue.tasks import NewTask, Task
 from trapline.settings import Settings
 
 PAGES = 12
+SECRET = "a secret of the senders"
+AGENT = "firecrawl-py/4"
+FILES = {"a.md": b"# Clocks\n\nThe tower clock is late.", "b.txt": b"Bells are cast in bronze."}
+_CHANGES, _CRAWLS = "/api/webhooks/changedetection", "/api/webhooks/firecrawl"
 INITIATED = timedelta(seconds=5)
 
 
@@ -45,6 +55,7 @@ class Filled:
     crawled: set[str] = field(default_factory=set)
     """URLs that the site saw fetched by the crawl."""
     titles: dict[str, str] = field(default_factory=dict)
+    markdown: dict[str, str] = field(default_factory=dict)
     during: dict[str, list[asyncpg.Record]] = field(default_factory=dict)
     """What views showed while a page was being fetched."""
     application_id: object = None
@@ -57,7 +68,17 @@ async def fill(database: Database, site: Site, settings: Settings) -> Filled:
         member = await tenancy.add_member(conn, organisation_id, "ada@example.com")
         await tenancy.create_organisation(conn, "Others")
     facts = Filled(database.dsn, organisation_id, member.id)
-    async with app.working(database, site_settings(settings, site)) as work:
+    settings = site_settings(settings, site).model_copy(
+        update={
+            "firecrawl_webhook_secret": SecretStr(SECRET),
+            "changedetection_secret": SecretStr(SECRET),
+        }
+    )
+    async with (
+        app.working(database, settings) as work,
+        client_of(application.build(database, settings, work.engine, work.recorder)) as desk,
+    ):
+        desk.headers["User-Agent"] = AGENT
         await _crawl(database, site, facts)
         await _batch(database, site, facts)
         await _copies(database, site, facts)
@@ -65,14 +86,21 @@ async def fill(database: Database, site: Site, settings: Settings) -> Filled:
         await _expire_one(database, work.scraper, site, facts)
         await _cancel(database, site, facts)
         await _hold_back(database, site, facts)
-        _measure(work.recorder, facts)
+        await _search(desk)
+        await _ingest(desk, database, facts)
+        await _watch(desk, database, site, facts)
+        await _crawl_elsewhere(desk, database, facts)
     await followups.fold_sightings(database)
-    await _ingest(database, facts)
+    # Nobody works any more, so this file waits.
+    async with client_of(application.build(database, settings)) as desk:
+        await _upload(desk, facts, "later", {"later.md": b"# Later\n\nIt can wait."})
     return facts
 
 
 async def _crawl(database: Database, site: Site, facts: Filled) -> None:
-    options = CrawlOptions.parse(url=f"{site.url}manual/", limit=PAGES, delay=0, sitemap="skip")
+    options = CrawlOptions.parse(
+        url=f"{site.url}manual/", limit=PAGES, delay=0, sitemap="skip", index=True
+    )
     asked = datetime.now(UTC) - INITIATED
     async with database.tenant_tx(facts.organisation_id) as conn:
         job = facts.jobs["crawl"] = await submit.crawl(
@@ -82,9 +110,12 @@ async def _crawl(database: Database, site: Site, facts: Filled) -> None:
             member_id=facts.member_id,
             metadata={"initiated_at": asked.isoformat(), "origin": "mcp", "api_key": "k-1"},
         )
-    await ended(database, job)
+    await ended(database, job, seconds=60)
     facts.crawled = set(site.log.pages())
     facts.titles = {url: _title(site.page(url).body) for url in facts.crawled}
+    facts.markdown = {
+        url: extract(site.page(url).body, "text/html", url).markdown for url in facts.crawled
+    }
 
 
 def _title(body: bytes) -> str:
@@ -186,78 +217,68 @@ LOOKS = {
 }
 
 
-def _measure(recorder: Recorder, facts: Filled) -> None:
-    """What indexing the crawl took, and a request that asked for it."""
-    for kind, milliseconds in (
-        ("chunking", 2.0),
-        ("embedding", 30.0),
-        ("vector", 4.0),
-        ("bm25", 1),
-    ):
-        for page in sorted(facts.crawled):
-            recorder.operation(
-                Operation(
-                    type=kind,
-                    name="page",
-                    organisation_id=facts.organisation_id,
-                    milliseconds=milliseconds,
-                    job_id=facts.jobs["crawl"],
-                    document_url=page,
-                    error="no room" if kind == "vector" and page.endswith("manual/") else None,
-                )
-            )
-    recorder.request(
-        Request(
-            method="POST",
-            path="/v2/crawl",
-            route="/v2/crawl",
-            status=200,
-            milliseconds=12.5,
-            request_id=uuid4(),
-            organisation_id=facts.organisation_id,
-            client="127.0.0.1",
-            user_agent="firecrawl-py/4",
-        )
-    )
+async def _search(desk: aiohttp.ClientSession) -> None:
+    """Ask for what the crawl has made searchable."""
+    found = await asked(desk, "/api/search", "POST", query="manual")
+    assert found["items"]
 
 
-async def _ingest(database: Database, facts: Filled) -> None:
-    """Files of a knowledge source: two are done, one fails, one waits."""
-    source = uuid4()
-    async with database.system_tx() as conn:
-        facts.application_id = await conn.fetchval(
-            "INSERT INTO knowledge.application (organisation_id, name) VALUES ($1, 'Library')"
-            " RETURNING id",
-            facts.organisation_id,
-        )
-        await conn.execute(
-            "INSERT INTO knowledge.source (id, organisation_id, application_id, kind, name, uri,"
-            " config) VALUES ($1, $2, $3, 'file', 'books', 'file:books', '{\"model\": \"static\"}')",
-            source,
-            facts.organisation_id,
-            facts.application_id,
-        )
-    ids = {"source_id": str(source), "application_id": str(facts.application_id)}
-    kinds = Kinds([Kind("file", dict, _read)])
-    names = ("a.txt", "b.txt", "broken")
-    tasks = [NewTask("file", ids | {"name": name}, max_attempts=1) for name in names]
-    later = NewTask("file", ids | {"name": "later"}, run_at=datetime.now(UTC) + timedelta(hours=1))
-    job = NewJob("ingest", facts.organisation_id, member_id=facts.member_id)
-    async with database.tenant_tx(facts.organisation_id) as conn:
-        await jobs.submit(conn, kinds, job, [*tasks, later], now=datetime.now(UTC))
-    facts.jobs["ingest"] = job.id
-    async with working(database, kinds), asyncio.timeout(60):
-        while (await _done(database, job.id)) < len(tasks):  # noqa: ASYNC110 (no event says so)
-            await asyncio.sleep(0.05)
+async def _watch(
+    desk: aiohttp.ClientSession, database: Database, site: Site, facts: Filled
+) -> None:
+    """A watcher elsewhere reports a change, and the page is looked at again."""
+    report = {"watch_id": "w-1", "watch_url": site.at("/about/"), "diff": "one line"}
+    body = json.dumps(report).encode()
+    secret = (await asked(desk, _CHANGES))["secret"]
+    stored = await _told(desk, _CHANGES, body, "X-Trapline-Signature", secret)
+    facts.jobs["watch"] = JobId(UUID(stored["rescrape_job_id"]))
+    await ended(database, facts.jobs["watch"], seconds=60)
+    await followups.after_jobs(database)
 
 
-async def _done(database: Database, job_id: JobId) -> int:
-    async with database.system_tx() as conn:
-        job = await jobs.get(conn, job_id)
-    return job.completed + job.failed
+async def _crawl_elsewhere(desk: aiohttp.ClientSession, database: Database, facts: Filled) -> None:
+    """A Firecrawl elsewhere tells of a crawl of two pages."""
+    crawl = str(uuid4())
+    for word, page in (("started", None), ("page", 1), ("page", 2), ("completed", None)):
+        url = f"https://example.com/{page}"
+        text = {"markdown": f"# Page {page}", "metadata": {"sourceURL": url, "statusCode": 200}}
+        sent = {
+            "success": True,
+            "type": f"crawl.{word}",
+            "id": crawl,
+            "webhookId": str(uuid4()),
+            "data": [] if page is None else [text],
+            "metadata": {"applicationId": str(facts.application_id)},
+        }
+        body = json.dumps(sent).encode()
+        told = await _told(desk, _CRAWLS, body, "X-Firecrawl-Signature", SECRET)
+    facts.jobs["elsewhere"] = JobId(UUID(told["job_id"]))
+    await ended(database, facts.jobs["elsewhere"], seconds=60)
 
 
-async def _read(task: Task) -> Finished:
-    if task.payload["name"] == "broken":
-        raise ValueError("not a text")
-    return Finished()
+async def _told(
+    desk: aiohttp.ClientSession, path: str, body: bytes, header: str, secret: str
+) -> dict[str, Any]:
+    digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    headers = {header: f"sha256={digest}", "Content-Type": "application/json"}
+    async with desk.post(path, data=io.BytesIO(body), headers=headers) as answer:
+        told: dict[str, Any] = await answer.json()
+        assert answer.status < 300, told
+        return told
+
+
+async def _ingest(desk: aiohttp.ClientSession, database: Database, facts: Filled) -> None:
+    """Three files of an application: two are texts, one only says that it is a PDF."""
+    made = await asked(desk, "/api/applications", "POST", name="Library")
+    facts.application_id = UUID(made["id"])
+    await _upload(desk, facts, "ingest", FILES | {"broken.pdf": b"%PDF-1.7 and then nothing"})
+    await ended(database, facts.jobs["ingest"], seconds=60)
+
+
+async def _upload(
+    desk: aiohttp.ClientSession, facts: Filled, name: str, files: Mapping[str, bytes]
+) -> None:
+    fields = {"applicationId": str(facts.application_id), "userId": str(facts.member_id)}
+    status, answer = await upload(desk, files, **fields)
+    assert status == 202, answer
+    facts.jobs[name] = JobId(UUID(answer["jobId"]))

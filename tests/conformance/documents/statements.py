@@ -6,10 +6,14 @@ from pathlib import Path
 _NAME = re.compile(r"^-- name: (.+)\n", re.MULTILINE)
 
 
-def statements(document: str) -> dict[str, str]:
-    text = (Path(__file__).parent / f"{document}.sql").read_text()
-    _, *parts = _NAME.split(text)
+def read(path: Path) -> dict[str, str]:
+    """Return the statements of a file by their names."""
+    _, *parts = _NAME.split(path.read_text())
     return {name: body.strip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def statements(document: str) -> dict[str, str]:
+    return read(Path(__file__).parent / f"{document}.sql")
 
 
 NUQ = statements("nuq")

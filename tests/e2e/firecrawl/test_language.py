@@ -121,6 +121,40 @@ def test_every_page_of_a_crawl_is_asked_about(
     assert [page.json for page in job.data] == [{"title": "A", "legs": 2}] * 3
 
 
+def test_changes_by_field_in_a_batch_and_in_a_scrape(
+    client: Firecrawl, oracle: Oracle, site: Site
+) -> None:
+    tracked = {"type": "changeTracking", "modes": ["json"], "schema": SCHEMA, "tag": "fields"}
+    body = {"formats": ["markdown", tracked], "maxAge": 0}
+    http = client._v2_client.http_client
+
+    def batch() -> dict[str, Any]:
+        urls = {"urls": [site.at("/about/")]}
+        job_id = http.post("/v2/batch/scrape", body | urls).json()["id"]
+        for _ in range(600):
+            status = http.get(f"/v2/batch/scrape/{job_id}").json()
+            if status["status"] == "completed":
+                break
+            time.sleep(0.1)
+        found: dict[str, Any] = status["data"][0]["changeTracking"]
+        return found
+
+    oracle.say = lambda _: '{"title": "Bees", "legs": 6}'
+    assert "json" not in batch()
+    # What has not changed is not read again.
+    assert batch()["json"] == {}
+    assert len(oracle.asked) == 1
+    site.edit("/about/", "lens grinder", "contraptions")
+    oracle.say = lambda _: '{"title": "Bees", "legs": 8}'
+    assert batch()["json"] == {"legs": {"previous": 6, "current": 8}}
+    found = http.post("/v2/scrape", body | {"url": site.at("/about/")}).json()["data"]
+    assert (found["changeTracking"]["changeStatus"], found["changeTracking"]["json"]) == (
+        "same",
+        {},
+    )
+    assert len(oracle.asked) == 2
+
+
 def test_a_crawl_by_prompt(client: Firecrawl, oracle: Oracle, site: Site) -> None:
     oracle.say = lambda _: '{"includePaths": ["^/journal/.*$"], "limit": 3}'
     preview = client.crawl_params_preview(site.url, "only the journal")

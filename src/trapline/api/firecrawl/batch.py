@@ -11,6 +11,7 @@ from trapline.api.firecrawl.crawl import IdempotencyKey
 from trapline.api.firecrawl.crawl_request import BatchBody
 from trapline.api.firecrawl.identity import JobReference
 from trapline.api.firecrawl.refusals import FirecrawlRoute, Refusal, answer
+from trapline.api.firecrawl.scrape_options import NEEDS_MODEL
 from trapline.api.firecrawl.statuses import PageCursor
 from trapline.db.tenancy import Principal
 from trapline.deliver import webhooks
@@ -42,7 +43,7 @@ async def started(
     parts: Engine, who: Principal, body: BatchBody, job_id: JobId | None = None
 ) -> tuple[JobId, list[str]]:
     """Write the batch and who is told of it; return its id and what was no URL."""
-    parts.model.require(body.wishes(), "The format json or question")
+    parts.model.require(body.needed(), NEEDS_MODEL)
     good, bad = told_apart(body.urls)
     if bad and not body.ignore_invalid_urls:
         raise Refusal(400, f"Not valid URLs: {', '.join(bad[:10])}", "BAD_REQUEST")

@@ -23,6 +23,7 @@ from trapline.api.firecrawl.fields import Address, Origin, Prompt
 from trapline.api.firecrawl.identity import JobReference
 from trapline.api.firecrawl.prompts import crawl_from_prompt
 from trapline.api.firecrawl.refusals import FirecrawlRoute, Refusal, answer
+from trapline.api.firecrawl.scrape_options import NEEDS_MODEL
 from trapline.api.firecrawl.statuses import Cursor, PageCursor
 from trapline.db.connection import Connection
 from trapline.db.tenancy import Principal
@@ -74,7 +75,7 @@ async def started(
     parts: Engine, who: Principal, body: CrawlBody, version: str, job_id: JobId | None = None
 ) -> JobId:
     """Write the crawl and who is told of it, in one transaction; then wake the workers."""
-    parts.model.require(body.scrape_options.wishes(), "The format json or question")
+    parts.model.require(body.scrape_options.needed(), NEEDS_MODEL)
     options = body.crawl_options()
     noted = {
         "formats": sorted(body.scrape_options.names),

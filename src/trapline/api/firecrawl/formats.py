@@ -5,6 +5,8 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from trapline.api.firecrawl.fields import JsonSchema, Prompt, Wire, wrong
+from trapline.pipeline.options import Wish
+from trapline.pipeline.tracking import JSON
 
 
 class Plain(Wire):
@@ -55,6 +57,11 @@ class ChangeTracking(Wire):
     json_schema: Annotated[JsonSchema | None, Field(alias="schema")] = None
     prompt: Prompt | None = None
     tag: Annotated[str | None, Field(max_length=200)] = None
+
+    @property
+    def fields(self) -> Wish | None:
+        """Return what a language model is to read, where changes are wanted by field."""
+        return Wish("json", self.prompt, self.json_schema) if JSON in self.modes else None
 
 
 class Viewport(Wire):

@@ -19,9 +19,10 @@ from trapline.api.firecrawl import (
 )
 
 ROUTERS: Final = (
+    # What is asked most often is found first.
+    scrape.router,
     health.router,
     cloud.router,
-    scrape.router,
     crawl.router,
     batch.router,
     mapping.router,

@@ -16,11 +16,12 @@ from trapline.api.firecrawl.fields import Address
 from trapline.api.firecrawl.formats import ChangeTracking
 from trapline.api.firecrawl.identity import JobReference
 from trapline.api.firecrawl.refusals import FirecrawlRoute, Refusal, answer
-from trapline.api.firecrawl.scrape_options import ScrapeOptionsBody
+from trapline.api.firecrawl.scrape_options import NEEDS_MODEL, ScrapeOptionsBody
 from trapline.db.tenancy import Principal
 from trapline.errors import ExitCode, NotFound, TookTooLong
 from trapline.pipeline import tracking, usage
 from trapline.pipeline.asking import Asker
+from trapline.pipeline.language import Answers
 from trapline.pipeline.options import PageOptions
 from trapline.pipeline.scraping import NotCached, Scraped
 from trapline.queue import jobs
@@ -70,7 +71,7 @@ def asker(who: Principal, body: ScrapeBody) -> Asker:
 
 async def visited(parts: Engine, asker: Asker, body: ScrapeBody) -> Scraped:
     """Visit a page; an end without a document is the contract's error for it."""
-    parts.model.require(body.wishes(), "The format json or question")
+    parts.model.require(body.needed(), NEEDS_MODEL)
     try:
         scraped = await parts.scraper.scrape(asker, body.page_options())
     except TookTooLong as error:
@@ -119,26 +120,42 @@ async def _answered(
     parts: Engine, who: Principal, body: ScrapeOptionsBody, scraped: Scraped, out: dict[str, Any]
 ) -> None:
     """Add what a language model answers, and what changed since the last scrape."""
-    wishes = body.wishes()
+    wishes, used = body.wishes(), 0
     if wishes and scraped.document is not None:
         answers = await parts.model.answer(wishes, scraped.document.markdown)
         documents.add_answers(out, answers.values, answers.warnings)
-        if answers.usage.total:
-            async with parts.results.database.tenant_tx(who.organisation_id) as conn:
-                tokens = answers.usage.total
-                await usage.add_tokens(conn, who.organisation_id, who.api_key_id, tokens)
+        used = answers.usage.total
     change = body.the(ChangeTracking)
     if change is not None and scraped.document is not None:
+        used += await _tracked(parts, who, change, scraped, out)
+    if used:
         async with parts.results.database.tenant_tx(who.organisation_id) as conn:
-            tracked = await tracking.track(
-                conn,
-                who.organisation_id,
-                scraped.url,
-                scraped.document.markdown,
-                scraped_at=datetime.now(UTC),
-                tag=change.tag,
-                modes=change.modes,
-                status=scraped.status,
-                extracted=out.get("json"),
-            )
-        out["changeTracking"] = tracked.as_json()
+            await usage.add_tokens(conn, who.organisation_id, who.api_key_id, used)
+
+
+async def _tracked(
+    parts: Engine, who: Principal, change: ChangeTracking, scraped: Scraped, out: dict[str, Any]
+) -> int:
+    """Add what changed since the last scrape; return the tokens that it took."""
+    assert scraped.document is not None  # noqa: S101 (the caller looked)
+    database = parts.results.database
+    new = tracking.snapshot(
+        who.organisation_id,
+        scraped.url,
+        scraped.document.markdown,
+        scraped_at=datetime.now(UTC),
+        tag=change.tag,
+        status=scraped.status,
+        extracted=out.get("json"),
+    )
+    async with database.tenant_tx(who.organisation_id) as conn:
+        tracked = await tracking.compare(conn, new, modes=change.modes)
+    answers = Answers()
+    wish = change.fields
+    if wish is not None:
+        tracked, new, answers = await tracking.read_fields(parts.model, wish, tracked, new)
+        documents.add_answers(out, {}, answers.warnings)
+    async with database.tenant_tx(who.organisation_id) as conn:
+        await tracking.keep(conn, [new])
+    out["changeTracking"] = tracked.as_json()
+    return answers.usage.total

@@ -33,6 +33,7 @@ _KINDS: Final = {
     "branding": Kind.BRANDING,
 }
 # What they are made of, for the formats that a language model makes.
+NEEDS_MODEL: Final = "The format json or question, or changeTracking in the mode json,"
 _FROM_MARKDOWN: Final = frozenset({"json", "question", "query", "changeTracking"})
 _NOT_HERE: Final = frozenset(
     {"product", "menu", "audio", "video", "deterministicJson", "highlights"}
@@ -150,6 +151,12 @@ class ScrapeOptionsBody(Wire):
                 asked.append(Wish("summary"))
         return tuple(asked)
 
+    def needed(self) -> tuple[Wish, ...]:
+        """Return all that cannot be answered without a language model."""
+        change = self.the(ChangeTracking)
+        fields = None if change is None else change.fields
+        return self.wishes() if fields is None else (*self.wishes(), fields)
+
     def scrape_options(self, *, zero_data_retention: bool = False) -> ScrapeOptions:
         """Translate; what this server cannot do is refused by its name."""
         self._refuse()
@@ -190,7 +197,8 @@ class ScrapeOptionsBody(Wire):
         change = self.the(ChangeTracking)
         if change is None:
             return None
-        return Tracking((change.tag or "").replace("\x00", ""), GIT_DIFF in change.modes)
+        tag = (change.tag or "").replace("\x00", "")
+        return Tracking(tag, GIT_DIFF in change.modes, change.fields)
 
     def _kinds(self) -> frozenset[Kind]:
         kinds = {_KINDS[name] for name in self.names if name in _KINDS}

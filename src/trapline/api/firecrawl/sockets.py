@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
@@ -20,11 +21,13 @@ from trapline.errors import Forbidden, TraplineError, Unauthorised
 from trapline.model import JobId
 from trapline.pipeline import results
 from trapline.pipeline.kinds import BATCH, CRAWL
+from trapline.queue import jobs
 from trapline.queue.events import ENDINGS
 from trapline.queue.logbook import Level
 from trapline.queue.sql.jobs import JobRow
 
 router = APIRouter(tags=["firecrawl"])
+T = TypeVar("T")
 
 _NORMAL: Final = 1000
 _POLICY: Final = 1008
@@ -120,11 +123,11 @@ class _Watch:
 
     async def _catch_up(self, job: JobRow) -> int:
         """Send the status with its first documents; return the event after which the rest comes."""
-        async with self.parts.results.database.tenant_tx(self.who.organisation_id) as conn:
-            counts = await results.counts(conn, self.job_id)
         url = f"{statuses.base(self.socket)}/v2/{crawl.Path[self.kind]}/{self.job_id}"
-        body, last = await statuses.page(self.parts.results, job, counts, Cursor(), url)
-        await self._send(b'{"type":"catchup","data":%b}' % body)
+        # Those that come at the same moment share it; it may be large, so it is not kept.
+        key = (job.id, job.last_event, url)
+        message, last = await BEGINNINGS.made(key, lambda: _beginning(self.parts, job, url))
+        await self._send(message)
         return last
 
     async def _tell(self, job: JobRow, last: int) -> None:
@@ -137,21 +140,18 @@ class _Watch:
                 await self._send(b'{"type":"log","data":%b}' % encoded(line))
             for happening in found:
                 if happening.type == "page" and happening.data.get("error") is None:
-                    message = await RENDERED.message(self.parts, job, happening)
-                    if message is not None:
-                        await self._send(message)
+                    await self._send_made(job, happening, _page)
             if found and found[-1].type in ENDINGS:
-                await self._end(found[-1].type)
+                if found[-1].type != "job.cancelled":
+                    await self._send_made(job, found[-1], _ending)
+                await _close(self.socket, _NORMAL, "done")
                 return
 
-    async def _end(self, ending: str) -> None:
-        job = await self._job()
-        if ending != "job.cancelled":
-            async with self.parts.results.database.tenant_tx(self.who.organisation_id) as conn:
-                counts = await results.counts(conn, self.job_id)
-            head = msgspec.json.encode(statuses.head(job, counts))
-            await self._send(b'{"type":"done","data":%b}' % head)
-        await _close(self.socket, _NORMAL, "done")
+    async def _send_made(self, job: JobRow, happening: Happening, make: "Make") -> None:
+        key = (job.id, happening.number)
+        message = await MESSAGES.made(key, lambda: make(self.parts, job, happening.number))
+        if message is not None:
+            await self._send(message)
 
     async def _send(self, message: bytes) -> None:
         await self.socket.send_text(message.decode())
@@ -162,31 +162,56 @@ class _Watch:
             continue
 
 
+Make = Callable[[Engine, JobRow, int], Coroutine[Any, Any, bytes | None]]
+"""Makes the message that tells of an event of a job, by its number."""
+
+
 @dataclass(slots=True)
-class Rendered:
-    """Messages that were lately made: a thousand watchers of a job share the work of one."""
+class Shared(Generic[T]):
+    """What is made once for all who want it: a thousand watchers of a job share the work of one.
 
-    _made: OrderedDict[tuple[JobId, int], asyncio.Task[bytes | None]] = field(
-        default_factory=OrderedDict
-    )
+    So many of the last ones are kept; with 0, what is made is given to those who wait for it.
+    """
 
-    async def message(self, parts: Engine, job: JobRow, happening: Happening) -> bytes | None:
-        key = (job.id, happening.number)
+    kept: int
+    _made: OrderedDict[Hashable, asyncio.Task[T]] = field(default_factory=OrderedDict)
+
+    async def made(self, key: Hashable, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         making = self._made.get(key)
         if making is None or (making.done() and making.exception() is not None):
-            making = self._made[key] = asyncio.create_task(_message(parts, job, happening.number))
-            if len(self._made) > _REMEMBERED:
+            making = self._made[key] = asyncio.create_task(make())
+            if not self.kept:
+                making.add_done_callback(lambda _: self._made.pop(key, None))
+            elif len(self._made) > self.kept:
                 self._made.popitem(last=False)
-        # A watcher that leaves must not take the message from the others.
+        # A watcher that leaves must not take it from the others.
         return await asyncio.shield(making)
 
 
-RENDERED: Final = Rendered()
+MESSAGES: Final = Shared[bytes | None](_REMEMBERED)
+BEGINNINGS: Final = Shared[tuple[bytes, int]](0)
 
 
-async def _message(parts: Engine, job: JobRow, number: int) -> bytes | None:
+async def _beginning(parts: Engine, job: JobRow, url: str) -> tuple[bytes, int]:
+    """Make the status of a job with its first documents; and the event after which the rest comes."""
+    async with parts.results.database.tenant_tx(job.organisation_id) as conn:
+        counts = await results.counts(conn, job.id)
+    body, last = await statuses.page(parts.results, job, counts, Cursor(), url)
+    return b'{"type":"catchup","data":%b}' % body, last
+
+
+async def _page(parts: Engine, job: JobRow, number: int) -> bytes | None:
     async with parts.results.database.tenant_tx(job.organisation_id) as conn:
         result = await parts.results.page(conn, job, number)
     if result is None:
         return None
     return b'{"type":"document","data":%b}' % statuses.encode(result, job)
+
+
+async def _ending(parts: Engine, job: JobRow, number: int) -> bytes | None:
+    """Make the status of a job that has ended."""
+    del number
+    async with parts.results.database.tenant_tx(job.organisation_id) as conn:
+        ended = await jobs.get(conn, job.id)
+        counts = await results.counts(conn, job.id)
+    return b'{"type":"done","data":%b}' % msgspec.json.encode(statuses.head(ended, counts))

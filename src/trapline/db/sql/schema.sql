@@ -63,6 +63,64 @@ CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public;
 
 COMMENT ON EXTENSION vector IS 'vector data type and ivfflat and hnsw access methods';
 
+CREATE TYPE archive.new_file AS (
+	visit integer,
+	request_number smallint,
+	url_id bigint,
+	last_modified timestamp with time zone,
+	size bigint,
+	media_type text,
+	canonical_url_id bigint,
+	charset text,
+	headers text,
+	sha256 bytea
+);
+
+CREATE TYPE archive.new_redirect AS (
+	visit integer,
+	number smallint,
+	request_number smallint,
+	url_id bigint,
+	to_url_id bigint,
+	source smallint,
+	is_permanent boolean,
+	by_security_policy boolean,
+	last_modified timestamp with time zone
+);
+
+CREATE TYPE archive.new_request AS (
+	visit integer,
+	number smallint,
+	url_id bigint,
+	sent_at timestamp with time zone,
+	total_ms real,
+	dns_ms real,
+	connect_ms real,
+	tls_ms real,
+	first_byte_ms real,
+	robots_approved boolean,
+	exit_code smallint,
+	status smallint,
+	etag text,
+	last_modified timestamp with time zone,
+	remote_address text
+);
+
+CREATE TYPE archive.new_visit AS (
+	organisation_id uuid,
+	uuid uuid,
+	agent_id bigint,
+	job_id uuid,
+	task_id bigint,
+	site_id uuid,
+	url_id bigint,
+	crawl_type smallint,
+	started_at timestamp with time zone,
+	took_ms integer,
+	exit_code smallint,
+	message text
+);
+
 CREATE TYPE lexicon.job_type_enum AS ENUM (
     'one_time',
     'scheduled',
@@ -146,6 +204,20 @@ CREATE TYPE queue.gate_change AS (
 	not_before timestamp with time zone
 );
 
+CREATE TYPE queue.new_direct AS (
+	id uuid,
+	organisation_id uuid,
+	member_id uuid,
+	kind text,
+	priority smallint,
+	options text,
+	metadata text,
+	trace_id uuid,
+	zero_data_retention boolean,
+	ttl interval,
+	failed_ttl interval
+);
+
 CREATE TYPE queue.new_event AS (
 	job_id uuid,
 	task_id bigint,
@@ -208,6 +280,102 @@ CREATE TYPE queue.want AS (
 	to_priority smallint,
 	limited boolean
 );
+
+CREATE TYPE store.new_sighting AS (
+	page_id uuid,
+	organisation_id uuid,
+	site_id uuid,
+	url_id bigint,
+	visit_id bigint,
+	job_id uuid,
+	seen_at timestamp with time zone,
+	times integer,
+	compared_with bigint,
+	alike boolean,
+	added_lines integer,
+	removed_lines integer,
+	added_words integer,
+	removed_words integer,
+	status smallint,
+	content_hash bytea,
+	extractor_version smallint,
+	content_type text,
+	title text,
+	language text,
+	page_type text,
+	text text,
+	markdown text,
+	metadata text,
+	links text,
+	warning text,
+	sha256 bytea
+);
+
+CREATE TYPE store.seen AS (
+	page_id uuid,
+	version_id bigint,
+	number integer,
+	change smallint
+);
+
+CREATE FUNCTION archive.record(p_visits archive.new_visit[], p_requests archive.new_request[], p_redirects archive.new_redirect[], p_files archive.new_file[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    ids bigint[] := ARRAY(
+        SELECT nextval('archive.visit_id_seq') FROM generate_series(1, cardinality(p_visits)));
+BEGIN
+    INSERT INTO archive.visit (
+        id, organisation_id, uuid, agent_id, job_id, task_id, site_id, url_id, crawl_type,
+        started_at, took_ms, exit_code, message)
+    OVERRIDING SYSTEM VALUE
+    SELECT ids[v.position], v.organisation_id, v.uuid, v.agent_id, v.job_id, v.task_id, v.site_id,
+           v.url_id, v.crawl_type, v.started_at, v.took_ms, v.exit_code, v.message
+    FROM unnest(p_visits) WITH ORDINALITY AS v (
+        organisation_id, uuid, agent_id, job_id, task_id, site_id, url_id, crawl_type, started_at,
+        took_ms, exit_code, message, position);
+
+    INSERT INTO archive.request (
+        visit_id, started_at, number, organisation_id, url_id, sent_at, total_ms, dns_ms,
+        connect_ms, tls_ms, first_byte_ms, robots_approved, exit_code, status, etag, last_modified,
+        remote_address)
+    SELECT ids[r.visit], (p_visits[r.visit]).started_at, r.number, (p_visits[r.visit]).organisation_id,
+           r.url_id, r.sent_at, r.total_ms, r.dns_ms, r.connect_ms, r.tls_ms, r.first_byte_ms,
+           r.robots_approved, r.exit_code, r.status, r.etag, r.last_modified, r.remote_address
+    FROM unnest(p_requests) AS r;
+
+    IF cardinality(p_redirects) > 0 THEN
+        INSERT INTO archive.redirect (
+            visit_id, started_at, number, organisation_id, request_number, url_id, to_url_id,
+            source, is_permanent, by_security_policy, last_modified)
+        SELECT ids[r.visit], (p_visits[r.visit]).started_at, r.number,
+               (p_visits[r.visit]).organisation_id, r.request_number, r.url_id, r.to_url_id,
+               r.source, r.is_permanent, r.by_security_policy, r.last_modified
+        FROM unnest(p_redirects) AS r;
+    END IF;
+
+    IF cardinality(p_files) > 0 THEN
+        INSERT INTO archive.mimetype (name)
+        SELECT DISTINCT f.media_type FROM unnest(p_files) AS f
+        WHERE NOT EXISTS (SELECT FROM archive.mimetype m WHERE m.name = f.media_type)
+        ORDER BY f.media_type
+        ON CONFLICT DO NOTHING;
+        INSERT INTO archive.file (
+            visit_id, started_at, organisation_id, request_number, url_id, last_modified, size,
+            mimetype_id, canonical_url_id, charset, headers, sha256)
+        SELECT ids[f.visit], (p_visits[f.visit]).started_at, (p_visits[f.visit]).organisation_id,
+               f.request_number, f.url_id, f.last_modified, f.size, m.id, f.canonical_url_id,
+               f.charset, f.headers::jsonb, f.sha256
+        FROM unnest(p_files) AS f
+        CROSS JOIN LATERAL (
+            SELECT m.id FROM archive.mimetype m WHERE m.name = f.media_type OFFSET 0) m;
+    END IF;
+    RETURN ids;
+END
+$$;
 
 CREATE FUNCTION auth.uid() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -323,6 +491,57 @@ ALTER TABLE ONLY archive.request FORCE ROW LEVEL SECURITY;
 CREATE FUNCTION bee.response_time(job uuid, visit bigint) RETURNS integer
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (SELECT (round((r.total_ms)::double precision))::integer AS round FROM (archive.visit v JOIN archive.request r ON (((r.started_at = v.started_at) AND (r.visit_id = v.id)))) WHERE ((v.job_id = response_time.job) AND (v.id = response_time.visit)) ORDER BY r.number DESC LIMIT 1);
+
+CREATE FUNCTION frontier.intern(p_organisations uuid[], p_hosts text[], p_secures boolean[], p_paths text[], p_hashes bytea[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    ids bigint[] := frontier.known_urls(p_organisations, p_hashes);
+BEGIN
+    IF array_position(ids, NULL) IS NULL THEN RETURN ids; END IF;
+    INSERT INTO frontier.host (organisation_id, name)
+    SELECT DISTINCT new.organisation_id, new.name
+    FROM unnest(p_organisations, p_hosts, ids) AS new (organisation_id, name, id)
+    WHERE new.id IS NULL AND NOT EXISTS (
+        SELECT FROM frontier.host h
+        WHERE h.organisation_id = new.organisation_id AND h.name = new.name)
+    ORDER BY new.organisation_id, new.name
+    ON CONFLICT DO NOTHING;
+    INSERT INTO frontier.url (organisation_id, host_id, secure, path, hash)
+    SELECT new.organisation_id, h.id, new.secure, new.path, new.hash
+    FROM unnest(p_organisations, p_hosts, p_secures, p_paths, p_hashes, ids)
+        AS new (organisation_id, name, secure, path, hash, id)
+    CROSS JOIN LATERAL (
+        SELECT h.id FROM frontier.host h
+        WHERE h.organisation_id = new.organisation_id AND h.name = new.name OFFSET 0) h
+    WHERE new.id IS NULL
+    ORDER BY new.organisation_id, new.hash
+    ON CONFLICT DO NOTHING;
+    RETURN frontier.known_urls(p_organisations, p_hashes);
+END
+$$;
+
+CREATE FUNCTION frontier.known_urls(p_organisations uuid[], p_hashes bytea[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT u.id
+        FROM unnest(p_organisations, p_hashes) WITH ORDINALITY
+            AS wanted (organisation_id, hash, position)
+        LEFT JOIN LATERAL (
+            SELECT u.id FROM frontier.url u
+            WHERE u.organisation_id = wanted.organisation_id AND u.hash = wanted.hash OFFSET 0
+        ) u ON true
+        ORDER BY wanted.position);
+END
+$$;
 
 CREATE FUNCTION knowledge.estimate_matching(p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS bigint
     LANGUAGE plpgsql
@@ -458,6 +677,8 @@ CREATE TABLE queue.job (
     cancelled_by text,
     cancel_reason text,
     error text,
+    id_text character varying GENERATED ALWAYS AS ((id)::text) STORED NOT NULL,
+    begun_at timestamp with time zone GENERATED ALWAYS AS (COALESCE(started_at, created_at)) STORED NOT NULL,
     CONSTRAINT job_check CHECK ((parent_id <> id)),
     CONSTRAINT job_check1 CHECK ((retry_of <> id)),
     CONSTRAINT job_check2 CHECK (((task_limit IS NULL) OR (reserved <= task_limit))),
@@ -507,25 +728,6 @@ CREATE FUNCTION nuq.data_of(t queue.task, j queue.job) RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (jsonb_strip_nulls(jsonb_build_object('mode', (t).kind, 'team_id', (t).organisation_id, 'url', ((t).payload ->> 'url'::text), 'sitemapUrl', CASE (t).kind WHEN 'kickoff_sitemap'::text THEN ((t).payload ->> 'url'::text) ELSE NULL::text END, 'location', CASE (t).kind WHEN 'kickoff_sitemap'::text THEN ((t).payload ->> 'url'::text) ELSE NULL::text END, 'scrapeOptions', COALESCE(((j).metadata #> '{firecrawl,options,scrapeOptions}'::text[]), ((j).options -> 'scrape'::text), '{}'::jsonb), 'crawlerOptions', CASE WHEN ((j).kind <> 'scrape'::text) THEN ((COALESCE(((j).metadata #> '{firecrawl,options}'::text[]), (j).options, '{}'::jsonb) - 'scrapeOptions'::text) - 'scrape'::text) ELSE NULL::jsonb END, 'internalOptions', jsonb_build_object('teamId', (t).organisation_id), 'origin', COALESCE(((j).metadata ->> 'origin'::text), 'api'::text), 'crawl_id', CASE WHEN ((j).kind <> 'scrape'::text) THEN (j).id ELSE NULL::uuid END, 'sitemapped', CASE WHEN ((t).kind = 'single_urls'::text) THEN ((t).source = 2) ELSE NULL::boolean END, 'v1', true, 'is_scrape', ((j).kind = 'scrape'::text), 'zeroDataRetention', (j).zero_data_retention, 'traceContext', CASE WHEN (COALESCE((t).trace_id, (j).trace_id) IS NOT NULL) THEN jsonb_build_object('traceId', COALESCE((t).trace_id, (j).trace_id)) ELSE NULL::jsonb END)) || jsonb_build_object('apiKeyId', ((j).metadata -> 'api_key'::text)));
 
-CREATE TABLE queue.done (
-    task_id bigint NOT NULL,
-    status smallint NOT NULL,
-    code smallint,
-    attempts smallint NOT NULL,
-    stalls smallint NOT NULL,
-    agent_id bigint,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone DEFAULT now() NOT NULL,
-    error text,
-    result jsonb,
-    CONSTRAINT done_check CHECK (((status <> 1) OR (error IS NOT NULL))),
-    CONSTRAINT done_status_check CHECK (((status >= 0) AND (status <= 3)))
-);
-ALTER TABLE ONLY queue.done ALTER COLUMN error SET STATISTICS 0;
-ALTER TABLE ONLY queue.done ALTER COLUMN result SET STATISTICS 0;
-
-ALTER TABLE ONLY queue.done FORCE ROW LEVEL SECURITY;
-
 CREATE TABLE store.version (
     id bigint NOT NULL,
     organisation_id uuid NOT NULL,
@@ -552,9 +754,13 @@ CREATE TABLE store.version (
 
 ALTER TABLE ONLY store.version FORCE ROW LEVEL SECURITY;
 
-CREATE FUNCTION nuq.document_of(t queue.task, d queue.done, v store.version) RETURNS jsonb
+CREATE FUNCTION nuq.document_of(t queue.task, result jsonb, finished_at timestamp with time zone, v store.version) RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN jsonb_strip_nulls(jsonb_build_object('id', ((v).id)::text, 'url', ((d).result ->> 'url'::text), 'content', COALESCE((v).markdown, ''::text), 'markdown', (v).markdown, 'llm_extraction', ((d).result #> '{answers,json}'::text[]), 'createdAt', (v).fetched_at, 'updatedAt', (d).finished_at, 'type', (v).page_type, 'linksOnPage', (v).links, 'childrenLinks', jsonb_path_query_array((v).links, '$[*]?(@ starts with $"origin")'::jsonpath, jsonb_build_object('origin', "substring"(((d).result ->> 'url'::text), '^https?://[^/]+/'::text))), 'provider', 'trapline', 'warning', (v).warning, 'metadata', (COALESCE(((v).metadata -> 'declared'::text), '{}'::jsonb) || jsonb_build_object('title', (v).title, 'description', ((v).metadata -> 'description'::text), 'language', (v).language, 'author', ((v).metadata -> 'author'::text), 'sourceURL', ((t).payload ->> 'url'::text), 'url', ((d).result ->> 'url'::text), 'statusCode', ((d).result -> 'status'::text), 'contentType', (v).content_type))));
+    RETURN jsonb_strip_nulls(jsonb_build_object('id', ((v).id)::text, 'url', (result ->> 'url'::text), 'content', COALESCE((v).markdown, ''::text), 'markdown', (v).markdown, 'llm_extraction', (result #> '{answers,json}'::text[]), 'createdAt', (v).fetched_at, 'updatedAt', finished_at, 'type', (v).page_type, 'linksOnPage', (v).links, 'childrenLinks', jsonb_path_query_array((v).links, '$[*]?(@ starts with $"origin")'::jsonpath, jsonb_build_object('origin', "substring"((result ->> 'url'::text), '^https?://[^/]+/'::text))), 'provider', 'trapline', 'warning', (v).warning, 'metadata', (COALESCE(((v).metadata -> 'declared'::text), '{}'::jsonb) || jsonb_build_object('title', (v).title, 'description', ((v).metadata -> 'description'::text), 'language', (v).language, 'author', ((v).metadata -> 'author'::text), 'sourceURL', ((t).payload ->> 'url'::text), 'url', (result ->> 'url'::text), 'statusCode', (result -> 'status'::text), 'contentType', (v).content_type))));
+
+CREATE FUNCTION nuq.status_of(state text) RETURNS nuq.job_status
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE state WHEN 'completed'::text THEN 'completed'::nuq.job_status WHEN 'failed'::text THEN 'failed'::nuq.job_status WHEN 'skipped'::text THEN 'failed'::nuq.job_status WHEN 'running'::text THEN 'active'::nuq.job_status WHEN 'queued'::text THEN 'queued'::nuq.job_status ELSE NULL::nuq.job_status END;
 
 CREATE TABLE deliver.endpoint (
     id uuid NOT NULL,
@@ -652,6 +858,60 @@ BEGIN
     SELECT array_agg(DISTINCT a.lane_id) INTO lanes FROM admitted a;
     PERFORM l.id FROM queue.lane l WHERE l.id = ANY (lanes) ORDER BY l.id FOR KEY SHARE;
     PERFORM queue.wake_lanes(lanes);
+END
+$$;
+
+CREATE FUNCTION queue.begin_direct(p_job queue.new_direct, p_task queue.new_task, p_gate queue.new_gate, p_latest timestamp with time zone, p_agent bigint, p_lease_time interval, p_again boolean, OUT gate_id bigint, OUT slots smallint, OUT begin_at timestamp with time zone, OUT blocked_by text, OUT task_id bigint, OUT lane_id bigint, OUT lease_id bigint) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+BEGIN
+    -- Should the server crash before this is on its disk, the caller's finish finds no lease, and
+    -- says so. What is finished is on the disk, and what was written before it too.
+    PERFORM set_config('synchronous_commit', 'off', true);
+    IF p_again THEN
+        SELECT l.gate_id, d.slots, greatest(clock_timestamp(), g.ready_at), d.task_id, d.lane_id, d.lease_id
+        INTO gate_id, slots, begin_at, task_id, lane_id, lease_id
+        FROM queue.lane l
+        JOIN queue.gate g ON g.id = l.gate_id
+        JOIN queue.task t ON t.job_id = l.job_id
+        JOIN queue.lease s ON s.agent_id = p_agent
+        JOIN queue.leased d ON d.lease_id = s.id AND d.task_id = t.id
+        WHERE l.job_id = p_job.id;
+        IF FOUND THEN RETURN; END IF;
+    END IF;
+    SELECT p.* INTO gate_id, slots, begin_at, blocked_by
+    FROM queue.take_place(p_job.organisation_id, p_gate, p_latest) p;
+    IF blocked_by IS NOT NULL THEN RETURN; END IF;
+
+    INSERT INTO queue.job (
+        id, organisation_id, member_id, kind, priority, options, metadata, trace_id,
+        zero_data_retention, ttl, failed_ttl, total, remaining, reserved, status, started_at,
+        last_event)
+    VALUES (
+        p_job.id, p_job.organisation_id, p_job.member_id, p_job.kind, p_job.priority,
+        p_job.options::jsonb, p_job.metadata::jsonb, p_job.trace_id, p_job.zero_data_retention,
+        p_job.ttl, p_job.failed_ttl, 1, 1, p_task.counted::integer, 'running', now(), 1);
+    INSERT INTO queue.event (job_id, number, organisation_id, type, data)
+    VALUES (p_job.id, 1, p_job.organisation_id, 'job.started', jsonb_build_object('kind', p_job.kind));
+    -- Not awake: there is nothing in it for others.
+    INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, awake)
+    VALUES (p_job.organisation_id, p_job.id, begin_direct.gate_id, p_task.priority, false)
+    RETURNING id INTO lane_id;
+    INSERT INTO queue.task (
+        organisation_id, job_id, lane_id, gate_id, kind, payload, priority, max_attempts, timeout,
+        deadline, counted, source, trace_id)
+    VALUES (
+        p_job.organisation_id, p_job.id, begin_direct.lane_id, begin_direct.gate_id, p_task.kind,
+        p_task.payload::jsonb, p_task.priority, p_task.max_attempts, p_task.timeout,
+        p_task.deadline, p_task.counted, p_task.source, p_task.trace_id)
+    RETURNING id INTO task_id;
+    INSERT INTO queue.lease (agent_id, expires_at)
+    VALUES (p_agent, clock_timestamp() + p_lease_time) RETURNING id INTO lease_id;
+    INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
+    VALUES (begin_direct.lease_id, begin_direct.task_id, begin_direct.lane_id, p_task.priority, 0, 0,
+        begin_direct.slots);
 END
 $$;
 
@@ -982,6 +1242,8 @@ DECLARE
     lanes bigint[];
     g record;
 BEGIN
+    -- If a crash loses this, the places are given back with the tasks.
+    PERFORM set_config('synchronous_commit', 'off', true);
     WITH held AS MATERIALIZED (
         SELECT d.at FROM unnest(p_leases, p_tasks) AS h(lease_id, task_id)
         CROSS JOIN LATERAL (
@@ -1769,38 +2031,6 @@ CREATE FUNCTION queue.wake_lanes(p_lanes bigint[]) RETURNS void
     UPDATE queue.lane SET awake = true WHERE id = ANY (p_lanes) AND NOT awake
 $$;
 
-CREATE FUNCTION queue.write_direct(p_organisation uuid, p_task queue.new_task, p_gate_id bigint, p_slots smallint, p_agent bigint, p_lease_time interval, OUT task_id bigint, OUT lane_id bigint, OUT lease_id bigint) RETURNS record
-    LANGUAGE plpgsql
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
-    AS $$
-BEGIN
-    -- Not awake: there is nothing in it for others.
-    INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, awake)
-    VALUES (p_organisation, p_task.job_id, p_gate_id, p_task.priority, false)
-    RETURNING id INTO lane_id;
-    INSERT INTO queue.task (
-        organisation_id, job_id, lane_id, gate_id, kind, payload, priority, max_attempts, timeout,
-        deadline, counted, source, trace_id)
-    VALUES (
-        p_organisation, p_task.job_id, write_direct.lane_id, p_gate_id, p_task.kind,
-        p_task.payload::jsonb, p_task.priority, p_task.max_attempts, p_task.timeout,
-        p_task.deadline, p_task.counted, p_task.source, p_task.trace_id)
-    RETURNING id INTO task_id;
-    INSERT INTO queue.lease (agent_id, expires_at)
-    VALUES (p_agent, clock_timestamp() + p_lease_time) RETURNING id INTO lease_id;
-    INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
-    VALUES (write_direct.lease_id, write_direct.task_id, write_direct.lane_id, p_task.priority, 0, 0,
-        p_slots);
-    UPDATE queue.job j
-    SET total = 1, remaining = 1, reserved = p_task.counted::integer, status = 'running',
-        started_at = now(), last_event = 1
-    WHERE j.id = p_task.job_id;
-    PERFORM queue.tell(p_task.job_id, 'job.started', jsonb_build_object('kind', j.kind))
-    FROM queue.job j WHERE j.id = p_task.job_id;
-END
-$$;
-
 CREATE FUNCTION queue.write_done(p_leases bigint[], p_tasks bigint[], p_results text[]) RETURNS queue.tally[]
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
@@ -1920,6 +2150,104 @@ CREATE FUNCTION store.move_pages(come bigint[], gone bigint[]) RETURNS void
     ON CONFLICT (group_id) DO UPDATE SET pages = g.pages + excluded.pages
 $$;
 
+CREATE FUNCTION store.record(p_sightings store.new_sighting[]) RETURNS SETOF store.seen
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    s store.new_sighting;
+    page store.page;
+    seen store.seen;
+    returned boolean;
+BEGIN
+    FOREACH s IN ARRAY p_sightings LOOP
+        SELECT p.* INTO page FROM store.page p
+        WHERE p.site_id = s.site_id AND p.url_id = s.url_id FOR NO KEY UPDATE;
+        seen.page_id := coalesce(page.id, s.page_id);
+        seen.version_id := page.version_id;
+        seen.number := coalesce(page.version_number, 0);
+        seen.change := CASE
+            WHEN s.content_hash IS NULL THEN 1
+            WHEN page.version_id IS NULL THEN 0
+            WHEN s.content_hash = page.content_hash THEN 1
+            WHEN s.alike AND s.compared_with = page.version_id THEN 1
+            ELSE 2 END;
+        IF seen.change <> 1 THEN
+            seen.version_id := nextval('store.version_id_seq');
+            seen.number := seen.number + 1;
+        END IF;
+
+        -- One write of the page, whatever became of it.
+        IF page.id IS NULL THEN
+            INSERT INTO store.page (
+                id, organisation_id, site_id, url_id, first_seen_at, last_seen_at, version_id,
+                version_number, content_hash, extractor_version, changed_at)
+            VALUES (
+                seen.page_id, s.organisation_id, s.site_id, s.url_id, s.seen_at, s.seen_at,
+                seen.version_id, seen.number, s.content_hash,
+                CASE WHEN seen.change = 0 THEN s.extractor_version END,
+                CASE WHEN seen.change = 0 THEN s.seen_at END)
+            ON CONFLICT (site_id, url_id) DO NOTHING;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION 'another visit made the page meanwhile'
+                USING ERRCODE = 'serialization_failure';
+            END IF;
+        ELSE
+            UPDATE store.page p
+            SET last_seen_at = greatest(p.last_seen_at, s.seen_at),
+                returned_at = CASE WHEN p.gone_at IS NULL THEN p.returned_at ELSE s.seen_at END,
+                gone_at = NULL, version_id = seen.version_id, version_number = seen.number,
+                content_hash =
+                    CASE WHEN seen.change = 1 THEN p.content_hash ELSE s.content_hash END,
+                extractor_version =
+                    CASE WHEN seen.change = 1 THEN p.extractor_version ELSE s.extractor_version END,
+                changed_at = CASE WHEN seen.change = 1 THEN p.changed_at ELSE s.seen_at END
+            WHERE p.id = page.id;
+        END IF;
+
+        IF seen.change <> 1 THEN
+            INSERT INTO store.version (
+                id, organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
+                extractor_version, status, content_type, title, language, page_type, text, markdown,
+                metadata, links, warning, sha256)
+            OVERRIDING SYSTEM VALUE
+            VALUES (
+                seen.version_id, s.organisation_id, seen.page_id, seen.number, s.visit_id, s.job_id,
+                s.seen_at, s.content_hash, s.extractor_version, s.status, s.content_type, s.title,
+                s.language, s.page_type, s.text, s.markdown, s.metadata::jsonb, s.links::jsonb,
+                s.warning, s.sha256);
+        END IF;
+
+        -- Told are new and changed pages, those that came back, and changes that do not count.
+        returned := page.gone_at IS NOT NULL;
+        IF seen.change <> 1 OR returned OR s.content_hash <> page.content_hash THEN
+            INSERT INTO store.change (
+                organisation_id, site_id, page_id, url_id, status, source, detected_at, version_id,
+                previous_version_id, job_id, added_lines, removed_lines, added_words, removed_words)
+            SELECT
+                s.organisation_id, s.site_id, seen.page_id, s.url_id,
+                -- Who was told that a page is gone is told that it is there again.
+                CASE WHEN returned OR seen.change = 0 THEN 'new'
+                    WHEN seen.change = 1 THEN 'same' ELSE 'changed' END,
+                'visit', s.seen_at, seen.version_id, page.version_id, s.job_id,
+                CASE WHEN c.compared THEN s.added_lines END,
+                CASE WHEN c.compared THEN s.removed_lines END,
+                CASE WHEN c.compared THEN s.added_words END,
+                CASE WHEN c.compared THEN s.removed_words END
+            FROM (SELECT s.compared_with = page.version_id) AS c (compared);
+        END IF;
+        IF seen.version_id IS NOT NULL THEN
+            INSERT INTO store.sighting (organisation_id, site_id, page_id, version_id, seen_at)
+            SELECT s.organisation_id, s.site_id, seen.page_id, seen.version_id, s.seen_at
+            FROM generate_series(1, s.times);
+        END IF;
+        RETURN NEXT seen;
+    END LOOP;
+END
+$$;
+
 CREATE FUNCTION tenancy.current_organisation() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (NULLIF(current_setting('trapline.organisation_id'::text, true), ''::text))::uuid;
@@ -1969,23 +2297,6 @@ EXCEPTION WHEN data_exception THEN
     RETURN NULL;
 END
 $$;
-
-CREATE TABLE measure.job_time (
-    job_id uuid NOT NULL,
-    type text NOT NULL,
-    organisation_id uuid NOT NULL,
-    operations bigint NOT NULL,
-    failures bigint NOT NULL,
-    milliseconds double precision NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
-)
-WITH (fillfactor='70');
-
-ALTER TABLE ONLY measure.job_time FORCE ROW LEVEL SECURITY;
-
-CREATE FUNCTION webhook.took(job uuid, kind text) RETURNS double precision
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN COALESCE((SELECT x.milliseconds FROM measure.job_time x WHERE ((x.job_id = took.job) AND (x.type = took.kind))), (0.0)::double precision);
 
 CREATE TABLE knowledge.application (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
@@ -2136,8 +2447,27 @@ CREATE VIEW bee.domains WITH (security_invoker='true') AS
     created_at
    FROM frontier.host h;
 
+CREATE TABLE queue.done (
+    task_id bigint NOT NULL,
+    status smallint NOT NULL,
+    code smallint,
+    attempts smallint NOT NULL,
+    stalls smallint NOT NULL,
+    agent_id bigint,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone DEFAULT now() NOT NULL,
+    error text,
+    result jsonb,
+    CONSTRAINT done_check CHECK (((status <> 1) OR (error IS NOT NULL))),
+    CONSTRAINT done_status_check CHECK (((status >= 0) AND (status <= 3)))
+);
+ALTER TABLE ONLY queue.done ALTER COLUMN error SET STATISTICS 0;
+ALTER TABLE ONLY queue.done ALTER COLUMN result SET STATISTICS 0;
+
+ALTER TABLE ONLY queue.done FORCE ROW LEVEL SECURITY;
+
 CREATE VIEW bee.jobs WITH (security_invoker='true') AS
- SELECT (j.id)::text AS id,
+ SELECT (j.id_text)::text AS id,
     bee.domain_of(j.organisation_id, (j.options ->> 'url'::text)) AS domain_id,
     (j.member_id)::text AS user_id,
     (j.organisation_id)::text AS organisation_id,
@@ -2167,13 +2497,13 @@ CREATE VIEW bee.jobs WITH (security_invoker='true') AS
     (NULLIF((j.options -> 'exclude'::text), '[]'::jsonb))::text AS exclude_paths,
     j.required_workers
    FROM (queue.job j
-     CROSS JOIN LATERAL ( SELECT count(*) AS total,
+     LEFT JOIN LATERAL ( SELECT count(*) AS total,
             count(d.task_id) AS ended,
             count(*) FILTER (WHERE (d.status = 0)) AS completed,
             count(*) FILTER (WHERE (d.status = 1)) AS failed
            FROM (queue.task t
              LEFT JOIN queue.done d ON ((d.task_id = t.id)))
-          WHERE ((j.kind <> 'scrape'::text) AND (t.job_id = j.id) AND (NOT t.counted))) u)
+          WHERE ((j.kind <> 'scrape'::text) AND (t.job_id = j.id) AND (NOT t.counted))) u ON (true))
   WHERE (NOT j.standing);
 
 CREATE TABLE tenancy.organisation (
@@ -2204,6 +2534,21 @@ CREATE VIEW bee.pages WITH (security_invoker='true') AS
     path,
     created_at
    FROM frontier.url u;
+
+CREATE TABLE queue.agent (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    name text NOT NULL,
+    user_agent text,
+    host text NOT NULL,
+    pid integer NOT NULL,
+    capacity integer NOT NULL,
+    kinds text[] NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    heartbeat_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    died boolean DEFAULT false NOT NULL
+);
 
 CREATE TABLE queue.lane (
     id bigint NOT NULL,
@@ -2244,6 +2589,17 @@ WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000',
 
 ALTER TABLE ONLY queue.leased FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE queue.quota (
+    organisation_id uuid NOT NULL,
+    active integer DEFAULT 0 NOT NULL,
+    day date DEFAULT '1970-01-01'::date NOT NULL,
+    pages bigint DEFAULT 0 NOT NULL,
+    kept_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY queue.quota FORCE ROW LEVEL SECURITY;
+
 CREATE SEQUENCE queue.turn_number
     START WITH 1
     INCREMENT BY 1
@@ -2277,95 +2633,155 @@ WITH (autovacuum_vacuum_scale_factor='0.01');
 
 ALTER TABLE ONLY queue.waiting FORCE ROW LEVEL SECURITY;
 
+CREATE VIEW queue.place WITH (security_invoker='true') AS
+ SELECT 'completed'::text AS state,
+    t.*::queue.task AS task,
+    j.*::queue.job AS job,
+    (d.attempts)::integer AS attempts,
+    (d.stalls)::integer AS stalls,
+    d.started_at,
+    d.finished_at,
+    d.error,
+    d.result,
+    NULL::bigint AS lease_id,
+    NULL::timestamp with time zone AS heartbeat_at,
+    NULL::timestamp with time zone AS deadline,
+    false AS held
+   FROM ((queue.done d
+     JOIN queue.task t ON ((t.id = d.task_id)))
+     LEFT JOIN queue.job j ON ((j.id = t.job_id)))
+  WHERE (d.status = 0)
+UNION ALL
+ SELECT 'failed'::text AS state,
+    t.*::queue.task AS task,
+    j.*::queue.job AS job,
+    d.attempts,
+    d.stalls,
+    d.started_at,
+    d.finished_at,
+    d.error,
+    d.result,
+    NULL::bigint AS lease_id,
+    NULL::timestamp with time zone AS heartbeat_at,
+    NULL::timestamp with time zone AS deadline,
+    false AS held
+   FROM ((queue.done d
+     JOIN queue.task t ON ((t.id = d.task_id)))
+     LEFT JOIN queue.job j ON ((j.id = t.job_id)))
+  WHERE (d.status = 1)
+UNION ALL
+ SELECT 'skipped'::text AS state,
+    t.*::queue.task AS task,
+    j.*::queue.job AS job,
+    d.attempts,
+    d.stalls,
+    d.started_at,
+    d.finished_at,
+    COALESCE(d.error,
+        CASE d.status
+            WHEN 2 THEN 'skipped'::text
+            ELSE 'cancelled'::text
+        END) AS error,
+    d.result,
+    NULL::bigint AS lease_id,
+    NULL::timestamp with time zone AS heartbeat_at,
+    NULL::timestamp with time zone AS deadline,
+    false AS held
+   FROM ((queue.done d
+     JOIN queue.task t ON ((t.id = d.task_id)))
+     LEFT JOIN queue.job j ON ((j.id = t.job_id)))
+  WHERE (d.status = ANY (ARRAY[2, 3]))
+UNION ALL
+ SELECT 'running'::text AS state,
+    t.*::queue.task AS task,
+    j.*::queue.job AS job,
+    r.attempts,
+    r.stalls,
+    e.claimed_at AS started_at,
+    NULL::timestamp with time zone AS finished_at,
+    NULL::text AS error,
+    NULL::jsonb AS result,
+    e.id AS lease_id,
+    GREATEST(a.heartbeat_at, e.claimed_at) AS heartbeat_at,
+    NULL::timestamp with time zone AS deadline,
+    false AS held
+   FROM ((((queue.leased r
+     JOIN queue.lease e ON ((e.id = r.lease_id)))
+     LEFT JOIN queue.agent a ON ((a.id = e.agent_id)))
+     JOIN queue.task t ON ((t.id = r.task_id)))
+     LEFT JOIN queue.job j ON ((j.id = t.job_id)))
+UNION ALL
+ SELECT 'queued'::text AS state,
+    t.*::queue.task AS task,
+    j.*::queue.job AS job,
+    r.attempts,
+    r.stalls,
+    NULL::timestamp with time zone AS started_at,
+    NULL::timestamp with time zone AS finished_at,
+    NULL::text AS error,
+    NULL::jsonb AS result,
+    NULL::bigint AS lease_id,
+    NULL::timestamp with time zone AS heartbeat_at,
+    r.deadline,
+    (COALESCE((j.active >= j.max_active), false) OR (EXISTS ( SELECT
+           FROM (queue.quota q
+             JOIN tenancy.organisation o ON ((o.id = q.organisation_id)))
+          WHERE ((q.organisation_id = t.organisation_id) AND (q.active >= o.max_concurrency))))) AS held
+   FROM (((queue.ready r
+     JOIN queue.lane l ON ((l.id = r.lane_id)))
+     JOIN queue.job j ON ((j.id = l.job_id)))
+     JOIN queue.task t ON (((t.id = r.task_id) AND (t.job_id = l.job_id))))
+  WHERE (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text]))
+UNION ALL
+ SELECT 'queued'::text AS state,
+    t.*::queue.task AS task,
+    j.*::queue.job AS job,
+    r.attempts,
+    r.stalls,
+    NULL::timestamp with time zone AS started_at,
+    NULL::timestamp with time zone AS finished_at,
+    NULL::text AS error,
+    NULL::jsonb AS result,
+    NULL::bigint AS lease_id,
+    NULL::timestamp with time zone AS heartbeat_at,
+    r.deadline,
+    (COALESCE((j.active >= j.max_active), false) OR (EXISTS ( SELECT
+           FROM (queue.quota q
+             JOIN tenancy.organisation o ON ((o.id = q.organisation_id)))
+          WHERE ((q.organisation_id = t.organisation_id) AND (q.active >= o.max_concurrency))))) AS held
+   FROM (((queue.waiting r
+     JOIN queue.lane l ON ((l.id = r.lane_id)))
+     JOIN queue.job j ON ((j.id = l.job_id)))
+     JOIN queue.task t ON (((t.id = r.task_id) AND (t.job_id = l.job_id))))
+  WHERE (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text]));
+
 CREATE VIEW bee.tasks WITH (security_invoker='true') AS
- SELECT (t.id)::text AS id,
-    (t.job_id)::text AS job_id,
-    bee.domain_of(t.organisation_id, (t.payload ->> 'url'::text)) AS domain_id,
-    bee.page_of(t.organisation_id, (t.payload ->> 'url'::text)) AS page_id,
-    x.status,
-        CASE t.source
+ SELECT ((task).id)::text AS id,
+    ((job).id_text)::text AS job_id,
+    bee.domain_of((task).organisation_id, ((task).payload ->> 'url'::text)) AS domain_id,
+    bee.page_of((task).organisation_id, ((task).payload ->> 'url'::text)) AS page_id,
+        CASE state
+            WHEN 'queued'::text THEN 'pending'::text
+            ELSE state
+        END AS status,
+        CASE (task).source
             WHEN 1 THEN 'link'::text
             WHEN 2 THEN 'sitemap'::text
             ELSE 'manual'::text
         END AS source_type,
-    (t.payload ->> 'found_on'::text) AS source_url,
-    t.created_at,
-    x.started_at,
-    x.finished_at AS completed_at,
-    x.status_code,
-    bee.response_time(t.job_id, x.visit_id) AS response_time,
-    bee.cache_status(t.job_id, x.visit_id) AS cache_status,
-    bee.content_type(t.job_id, x.visit_id) AS content_type,
-    x.error,
-    GREATEST((x.attempts - 1), 0) AS retry_count,
-    ((- t.priority))::real AS priority_score
-   FROM (( SELECT d.task_id,
-            'completed'::text AS status,
-            d.started_at,
-            d.finished_at,
-            ((d.result ->> 'status'::text))::integer AS status_code,
-            ((d.result ->> 'visit_id'::text))::bigint AS visit_id,
-            d.error,
-            (d.attempts)::integer AS attempts
-           FROM queue.done d
-          WHERE (d.status = 0)
-        UNION ALL
-         SELECT d.task_id,
-                CASE d.status
-                    WHEN 1 THEN 'failed'::text
-                    ELSE 'skipped'::text
-                END AS status,
-            d.started_at,
-            d.finished_at,
-            ((d.result ->> 'status'::text))::integer AS status_code,
-            ((d.result ->> 'visit_id'::text))::bigint AS visit_id,
-            COALESCE(d.error,
-                CASE d.status
-                    WHEN 3 THEN 'cancelled'::text
-                    ELSE NULL::text
-                END) AS error,
-            d.attempts
-           FROM queue.done d
-          WHERE (d.status <> 0)
-        UNION ALL
-         SELECT l.task_id,
-            'running'::text AS status,
-            e.claimed_at AS started_at,
-            NULL::timestamp with time zone AS finished_at,
-            NULL::integer AS status_code,
-            NULL::bigint AS visit_id,
-            NULL::text AS error,
-            l.attempts
-           FROM (queue.leased l
-             JOIN queue.lease e ON ((e.id = l.lease_id)))
-        UNION ALL
-         SELECT r.task_id,
-            'pending'::text AS status,
-            NULL::timestamp with time zone AS started_at,
-            NULL::timestamp with time zone AS finished_at,
-            NULL::integer AS status_code,
-            NULL::bigint AS visit_id,
-            NULL::text AS error,
-            r.attempts
-           FROM queue.ready r
-          WHERE (EXISTS ( SELECT
-                   FROM queue.lane l
-                  WHERE ((l.id = r.lane_id) AND l.open)))
-        UNION ALL
-         SELECT w.task_id,
-            'pending'::text AS status,
-            NULL::timestamp with time zone AS started_at,
-            NULL::timestamp with time zone AS finished_at,
-            NULL::integer AS status_code,
-            NULL::bigint AS visit_id,
-            NULL::text AS error,
-            w.attempts
-           FROM queue.waiting w
-          WHERE (EXISTS ( SELECT
-                   FROM queue.lane l
-                  WHERE ((l.id = w.lane_id) AND l.open)))) x
-     JOIN queue.task t ON ((t.id = x.task_id)))
-  WHERE (t.kind = 'single_urls'::text);
+    ((task).payload ->> 'found_on'::text) AS source_url,
+    (task).created_at AS created_at,
+    started_at,
+    finished_at AS completed_at,
+    ((result ->> 'status'::text))::integer AS status_code,
+    bee.response_time((task).job_id, ((result ->> 'visit_id'::text))::bigint) AS response_time,
+    bee.cache_status((task).job_id, ((result ->> 'visit_id'::text))::bigint) AS cache_status,
+    bee.content_type((task).job_id, ((result ->> 'visit_id'::text))::bigint) AS content_type,
+    error,
+    GREATEST((attempts - 1), 0) AS retry_count,
+    ((- (task).priority))::real AS priority_score
+   FROM queue.place p
+  WHERE ((task).kind = 'single_urls'::text);
 
 CREATE TABLE tenancy.member (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
@@ -2815,48 +3231,55 @@ CREATE TABLE store.site (
 ALTER TABLE ONLY store.site FORCE ROW LEVEL SECURITY;
 
 CREATE VIEW lexicon.crawl_job WITH (security_invoker='true') AS
- SELECT id,
-    COALESCE(((options ->> 'site_id'::text))::uuid, ( SELECT s.id
+ SELECT j.id,
+    COALESCE(((j.options ->> 'site_id'::text))::uuid, ( SELECT s.id
            FROM store.site s
           WHERE ((s.organisation_id = j.organisation_id) AND s.implicit AND (s.deleted_at IS NULL) AND (s.base_url = "substring"((j.options ->> 'url'::text), '^https?://[^/]+'::text)))
          LIMIT 1)) AS website_id,
     (COALESCE(( SELECT h.kind
            FROM queue.schedule h
           WHERE ((h.id)::text = (j.metadata ->> 'schedule_id'::text))), 'one_time'::text))::lexicon.job_type_enum AS job_type,
-    (COALESCE((options ->> 'url'::text), ( SELECT (t.payload ->> 'url'::text)
+    (COALESCE((j.options ->> 'url'::text), ( SELECT (t.payload ->> 'url'::text)
            FROM queue.task t
           WHERE (t.job_id = j.id)
           ORDER BY t.id
          LIMIT 1)))::character varying AS seed_url,
-    options AS embedded_config,
+    j.options AS embedded_config,
     (
-        CASE status
+        CASE j.status
             WHEN 'paused'::text THEN 'pending'::text
-            ELSE status
+            ELSE j.status
         END)::lexicon.status_enum AS status,
-    LEAST(GREATEST((5 - priority), 1), 10) AS priority,
-    scheduled_at,
-    started_at,
+    LEAST(GREATEST((5 - j.priority), 1), 10) AS priority,
+    j.scheduled_at,
+    j.started_at,
         CASE
-            WHEN (status <> 'cancelled'::text) THEN finished_at
+            WHEN (j.status <> 'cancelled'::text) THEN j.finished_at
             ELSE NULL::timestamp with time zone
         END AS completed_at,
         CASE
-            WHEN (status = 'cancelled'::text) THEN finished_at
+            WHEN (j.status = 'cancelled'::text) THEN j.finished_at
             ELSE NULL::timestamp with time zone
         END AS cancelled_at,
-    (cancelled_by)::character varying AS cancelled_by,
-    cancel_reason AS cancellation_reason,
-    error AS error_message,
-    retry_count,
-    max_retries,
-    metadata,
-    variables,
-    jsonb_build_object('pages_crawled', completed, 'pages_pending', remaining, 'errors', failed, 'pages_skipped', skipped, 'total', total, 'last_update', GREATEST(created_at, started_at, finished_at)) AS progress,
-    created_at,
-    GREATEST(created_at, started_at, finished_at) AS updated_at
-   FROM queue.job j
-  WHERE ((kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'scrape'::text, 'ingest'::text, 'warm'::text])) AND (NOT standing));
+    (j.cancelled_by)::character varying AS cancelled_by,
+    j.cancel_reason AS cancellation_reason,
+    j.error AS error_message,
+    j.retry_count,
+    j.max_retries,
+    j.metadata,
+    j.variables,
+    jsonb_build_object('pages_crawled', (j.completed - u.completed), 'pages_pending', (j.remaining - u.open), 'errors', (j.failed - u.failed), 'pages_skipped', j.skipped, 'total', (j.total - u.total), 'last_update', GREATEST(j.created_at, j.started_at, j.finished_at)) AS progress,
+    j.created_at,
+    GREATEST(j.created_at, j.started_at, j.finished_at) AS updated_at
+   FROM (queue.job j
+     LEFT JOIN LATERAL ( SELECT count(*) AS total,
+            count(*) FILTER (WHERE (d.status = 0)) AS completed,
+            count(*) FILTER (WHERE (d.status = 1)) AS failed,
+            count(*) FILTER (WHERE ((d.task_id IS NULL) AND (j.finished_at IS NULL))) AS open
+           FROM (queue.task t
+             LEFT JOIN queue.done d ON ((d.task_id = t.id)))
+          WHERE ((j.kind <> 'scrape'::text) AND (t.job_id = j.id) AND (NOT t.counted))) u ON (true))
+  WHERE ((j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'scrape'::text, 'ingest'::text, 'warm'::text])) AND (NOT j.standing));
 
 CREATE TABLE queue.job_log (
     id bigint NOT NULL,
@@ -2968,6 +3391,19 @@ CREATE VIEW lexicon.website WITH (security_invoker='true') AS
     (created_by)::character varying AS created_by
    FROM store.site s
   WHERE (deleted_at IS NULL);
+
+CREATE TABLE measure.job_time (
+    job_id uuid NOT NULL,
+    type text NOT NULL,
+    organisation_id uuid NOT NULL,
+    operations bigint NOT NULL,
+    failures bigint NOT NULL,
+    milliseconds double precision NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY measure.job_time FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE measure.operation (
     id bigint NOT NULL,
@@ -3117,232 +3553,78 @@ CREATE VIEW nuq.queue_crawl_finished WITH (security_invoker='true') AS
    FROM queue.job j
   WHERE ((kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])) AND (NOT standing) AND (status = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])));
 
-CREATE TABLE queue.quota (
-    organisation_id uuid NOT NULL,
-    active integer DEFAULT 0 NOT NULL,
-    day date DEFAULT '1970-01-01'::date NOT NULL,
-    pages bigint DEFAULT 0 NOT NULL,
-    kept_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL
-)
-WITH (fillfactor='50');
-
-ALTER TABLE ONLY queue.quota FORCE ROW LEVEL SECURITY;
-
 CREATE VIEW nuq.queue_scrape WITH (security_invoker='true') AS
- SELECT queue.uuid_of(t.id) AS id,
-    'completed'::nuq.job_status AS status,
-    (t.priority)::integer AS priority,
-    t.created_at,
-    d.finished_at,
-    NULL::uuid AS lock,
-    NULL::timestamp with time zone AS locked_at,
-    (d.stalls)::integer AS stalls,
-    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
+ SELECT queue.uuid_of((p.task).id) AS id,
+    nuq.status_of(p.state) AS status,
+    ((p.task).priority)::integer AS priority,
+    (p.task).created_at AS created_at,
+    p.finished_at,
+    queue.uuid_of(p.lease_id) AS lock,
+        CASE
+            WHEN (p.state = 'running'::text) THEN p.started_at
+            ELSE NULL::timestamp with time zone
+        END AS locked_at,
+    p.stalls,
+    (nuq.data_of(p.task, p.job) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
            FROM deliver.endpoint e
-          WHERE (e.job_id = t.job_id)
+          WHERE (e.job_id = (p.task).job_id)
          LIMIT 1), '{}'::jsonb)) AS data,
-    nuq.document_of(t.*, d.*, v.*) AS returnvalue,
-    NULL::text AS failedreason,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    NULL::text AS listen_channel_id
-   FROM (((queue.task t
-     JOIN queue.done d ON ((d.task_id = t.id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-     LEFT JOIN store.version v ON ((v.id = ((d.result ->> 'version_id'::text))::bigint)))
-  WHERE ((d.status = 0) AND (t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])))
+        CASE
+            WHEN (p.state = 'completed'::text) THEN nuq.document_of(p.task, p.result, p.finished_at, v.*)
+            ELSE NULL::jsonb
+        END AS returnvalue,
+    p.error AS failedreason,
+    (p.task).organisation_id AS owner_id,
+    (p.task).job_id AS group_id,
+        CASE
+            WHEN (p.state = ANY (ARRAY['running'::text, 'queued'::text])) THEN 'trapline_job'::text
+            ELSE NULL::text
+        END AS listen_channel_id
+   FROM (queue.place p
+     LEFT JOIN store.version v ON ((v.id = ((p.result ->> 'version_id'::text))::bigint)))
+  WHERE (((p.task).kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND ((p.job).kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])) AND (NOT p.held))
 UNION ALL
- SELECT j.id,
-    'completed'::nuq.job_status AS status,
-    t.priority,
-    j.created_at,
-    d.finished_at,
-    NULL::uuid AS lock,
-    NULL::timestamp with time zone AS locked_at,
-    d.stalls,
-    nuq.data_of(t.*, j.*) AS data,
-    nuq.document_of(t.*, d.*, v.*) AS returnvalue,
-    NULL::text AS failedreason,
-    j.organisation_id AS owner_id,
+ SELECT (p.job).id AS id,
+    nuq.status_of(p.state) AS status,
+    (p.task).priority AS priority,
+    (p.task).created_at AS created_at,
+    p.finished_at,
+    queue.uuid_of(p.lease_id) AS lock,
+        CASE
+            WHEN (p.state = 'running'::text) THEN p.started_at
+            ELSE NULL::timestamp with time zone
+        END AS locked_at,
+    p.stalls,
+    nuq.data_of(p.task, p.job) AS data,
+        CASE
+            WHEN (p.state = 'completed'::text) THEN nuq.document_of(p.task, p.result, p.finished_at, v.*)
+            ELSE NULL::jsonb
+        END AS returnvalue,
+    p.error AS failedreason,
+    (p.job).organisation_id AS owner_id,
     NULL::uuid AS group_id,
-    NULL::text AS listen_channel_id
-   FROM (((queue.job j
-     JOIN queue.task t ON ((t.job_id = j.id)))
-     JOIN queue.done d ON ((d.task_id = t.id)))
-     LEFT JOIN store.version v ON ((v.id = ((d.result ->> 'version_id'::text))::bigint)))
-  WHERE ((d.status = 0) AND (t.kind = 'single_urls'::text) AND (j.kind = 'scrape'::text))
-UNION ALL
- SELECT queue.uuid_of(t.id) AS id,
-    'failed'::nuq.job_status AS status,
-    t.priority,
-    t.created_at,
-    d.finished_at,
-    NULL::uuid AS lock,
-    NULL::timestamp with time zone AS locked_at,
-    d.stalls,
-    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
-           FROM deliver.endpoint e
-          WHERE (e.job_id = t.job_id)
-         LIMIT 1), '{}'::jsonb)) AS data,
-    NULL::jsonb AS returnvalue,
-    COALESCE(d.error,
-        CASE d.status
-            WHEN 2 THEN 'skipped'::text
-            ELSE 'cancelled'::text
-        END) AS failedreason,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    NULL::text AS listen_channel_id
-   FROM ((queue.done d
-     JOIN queue.task t ON ((t.id = d.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-  WHERE ((d.status <> 0) AND (t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])))
-UNION ALL
- SELECT j.id,
-    'failed'::nuq.job_status AS status,
-    t.priority,
-    j.created_at,
-    d.finished_at,
-    NULL::uuid AS lock,
-    NULL::timestamp with time zone AS locked_at,
-    d.stalls,
-    nuq.data_of(t.*, j.*) AS data,
-    NULL::jsonb AS returnvalue,
-    COALESCE(d.error,
-        CASE d.status
-            WHEN 2 THEN 'skipped'::text
-            ELSE 'cancelled'::text
-        END) AS failedreason,
-    j.organisation_id AS owner_id,
-    NULL::uuid AS group_id,
-    NULL::text AS listen_channel_id
-   FROM ((queue.done d
-     JOIN queue.task t ON ((t.id = d.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-  WHERE ((d.status <> 0) AND (t.kind = 'single_urls'::text) AND (j.kind = 'scrape'::text))
-UNION ALL
- SELECT queue.uuid_of(t.id) AS id,
-    'active'::nuq.job_status AS status,
-    t.priority,
-    t.created_at,
-    NULL::timestamp with time zone AS finished_at,
-    queue.uuid_of(l.id) AS lock,
-    l.claimed_at AS locked_at,
-    x.stalls,
-    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
-           FROM deliver.endpoint e
-          WHERE (e.job_id = t.job_id)
-         LIMIT 1), '{}'::jsonb)) AS data,
-    NULL::jsonb AS returnvalue,
-    NULL::text AS failedreason,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    'trapline_job'::text AS listen_channel_id
-   FROM (((queue.leased x
-     JOIN queue.lease l ON ((l.id = x.lease_id)))
-     JOIN queue.task t ON ((t.id = x.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-  WHERE ((t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])))
-UNION ALL
- SELECT j.id,
-    'active'::nuq.job_status AS status,
-    t.priority,
-    j.created_at,
-    NULL::timestamp with time zone AS finished_at,
-    queue.uuid_of(l.id) AS lock,
-    l.claimed_at AS locked_at,
-    x.stalls,
-    nuq.data_of(t.*, j.*) AS data,
-    NULL::jsonb AS returnvalue,
-    NULL::text AS failedreason,
-    j.organisation_id AS owner_id,
-    NULL::uuid AS group_id,
-    'trapline_job'::text AS listen_channel_id
-   FROM (((queue.leased x
-     JOIN queue.lease l ON ((l.id = x.lease_id)))
-     JOIN queue.task t ON ((t.id = x.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-  WHERE ((t.kind = 'single_urls'::text) AND (j.kind = 'scrape'::text))
-UNION ALL
- SELECT queue.uuid_of(t.id) AS id,
-    'queued'::nuq.job_status AS status,
-    t.priority,
-    t.created_at,
-    NULL::timestamp with time zone AS finished_at,
-    NULL::uuid AS lock,
-    NULL::timestamp with time zone AS locked_at,
-    w.stalls,
-    (nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
-           FROM deliver.endpoint e
-          WHERE (e.job_id = t.job_id)
-         LIMIT 1), '{}'::jsonb)) AS data,
-    NULL::jsonb AS returnvalue,
-    NULL::text AS failedreason,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    'trapline_job'::text AS listen_channel_id
-   FROM ((((( SELECT r.task_id,
-            r.stalls
-           FROM queue.ready r
-        UNION ALL
-         SELECT w_1.task_id,
-            w_1.stalls
-           FROM queue.waiting w_1) w
-     JOIN queue.task t ON ((t.id = w.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-     LEFT JOIN queue.quota q ON ((q.organisation_id = t.organisation_id)))
-     LEFT JOIN tenancy.organisation o ON ((o.id = t.organisation_id)))
-  WHERE ((t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.kind = ANY (ARRAY['crawl'::text, 'batch_scrape'::text, 'ingest'::text, 'warm'::text])) AND (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text])) AND (NOT COALESCE((j.active >= j.max_active), false)) AND (NOT COALESCE((q.active >= o.max_concurrency), false)))
-UNION ALL
- SELECT j.id,
-    'queued'::nuq.job_status AS status,
-    t.priority,
-    j.created_at,
-    NULL::timestamp with time zone AS finished_at,
-    NULL::uuid AS lock,
-    NULL::timestamp with time zone AS locked_at,
-    w.stalls,
-    nuq.data_of(t.*, j.*) AS data,
-    NULL::jsonb AS returnvalue,
-    NULL::text AS failedreason,
-    j.organisation_id AS owner_id,
-    NULL::uuid AS group_id,
-    'trapline_job'::text AS listen_channel_id
-   FROM ((( SELECT r.task_id,
-            r.stalls
-           FROM queue.ready r
-        UNION ALL
-         SELECT w_1.task_id,
-            w_1.stalls
-           FROM queue.waiting w_1) w
-     JOIN queue.task t ON ((t.id = w.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-  WHERE ((t.kind = 'single_urls'::text) AND (j.kind = 'scrape'::text) AND (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text])));
+        CASE
+            WHEN (p.state = ANY (ARRAY['running'::text, 'queued'::text])) THEN 'trapline_job'::text
+            ELSE NULL::text
+        END AS listen_channel_id
+   FROM (queue.place p
+     LEFT JOIN store.version v ON ((v.id = ((p.result ->> 'version_id'::text))::bigint)))
+  WHERE (((p.task).kind = 'single_urls'::text) AND ((p.job).kind = 'scrape'::text));
 
 CREATE VIEW nuq.queue_scrape_backlog WITH (security_invoker='true') AS
- SELECT queue.uuid_of(t.id) AS id,
-    ((nuq.data_of(t.*, j.*) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
+ SELECT queue.uuid_of((task).id) AS id,
+    ((nuq.data_of(task, job) || COALESCE(( SELECT nuq.webhook_of(e.*) AS webhook_of
            FROM deliver.endpoint e
-          WHERE (e.job_id = t.job_id)
+          WHERE (e.job_id = (p.task).job_id)
          LIMIT 1), '{}'::jsonb)) || '{"concurrencyLimited": true}'::jsonb) AS data,
-    t.created_at,
-    (t.priority)::integer AS priority,
+    (task).created_at AS created_at,
+    ((task).priority)::integer AS priority,
     'trapline_job'::text AS listen_channel_id,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    w.deadline AS times_out_at
-   FROM ((((( SELECT r.task_id,
-            r.deadline
-           FROM queue.ready r
-        UNION ALL
-         SELECT w_1.task_id,
-            w_1.deadline
-           FROM queue.waiting w_1) w
-     JOIN queue.task t ON ((t.id = w.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-     LEFT JOIN queue.quota q ON ((q.organisation_id = t.organisation_id)))
-     LEFT JOIN tenancy.organisation o ON ((o.id = t.organisation_id)))
-  WHERE ((t.kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text])) AND ((j.active >= j.max_active) OR (q.active >= o.max_concurrency)));
+    (task).organisation_id AS owner_id,
+    (task).job_id AS group_id,
+    deadline AS times_out_at
+   FROM queue.place p
+  WHERE (((task).kind = ANY (ARRAY['single_urls'::text, 'kickoff'::text, 'kickoff_sitemap'::text])) AND held);
 
 CREATE VIEW observability.pg_stat_statements_top_total_time WITH (security_invoker='true') AS
  SELECT queryid,
@@ -3363,21 +3645,6 @@ CREATE VIEW observability.pg_stat_statements_top_total_time WITH (security_invok
           WHERE (d.datname = current_database())))
   ORDER BY total_exec_time DESC
  LIMIT 50;
-
-CREATE TABLE queue.agent (
-    id bigint NOT NULL,
-    uuid uuid NOT NULL,
-    name text NOT NULL,
-    user_agent text,
-    host text NOT NULL,
-    pid integer NOT NULL,
-    capacity integer NOT NULL,
-    kinds text[] NOT NULL,
-    started_at timestamp with time zone DEFAULT now() NOT NULL,
-    heartbeat_at timestamp with time zone DEFAULT now() NOT NULL,
-    finished_at timestamp with time zone,
-    died boolean DEFAULT false NOT NULL
-);
 
 ALTER TABLE queue.agent ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME queue.agent_id_seq
@@ -3570,7 +3837,8 @@ CREATE TABLE queue.past_job (
     created_at timestamp with time zone NOT NULL,
     started_at timestamp with time zone NOT NULL,
     finished_at timestamp with time zone NOT NULL,
-    expired_at timestamp with time zone
+    expired_at timestamp with time zone,
+    id_text character varying GENERATED ALWAYS AS ((id)::text) STORED NOT NULL
 )
 PARTITION BY RANGE (finished_at);
 
@@ -3592,7 +3860,8 @@ CREATE TABLE queue.past_job_default (
     created_at timestamp with time zone CONSTRAINT past_job_created_at_not_null NOT NULL,
     started_at timestamp with time zone CONSTRAINT past_job_started_at_not_null NOT NULL,
     finished_at timestamp with time zone CONSTRAINT past_job_finished_at_not_null NOT NULL,
-    expired_at timestamp with time zone
+    expired_at timestamp with time zone,
+    id_text character varying GENERATED ALWAYS AS ((id)::text) STORED CONSTRAINT past_job_id_text_not_null NOT NULL
 );
 
 ALTER TABLE ONLY queue.past_job_default FORCE ROW LEVEL SECURITY;
@@ -3709,72 +3978,36 @@ CREATE VIEW rag.knowledge_sources WITH (security_invoker='true') AS
    FROM knowledge.source s;
 
 CREATE VIEW rag.processing_jobs WITH (security_invoker='true') AS
- SELECT queue.uuid_of(t.id) AS id,
-    ((t.payload ->> 'application_id'::text))::uuid AS application_id,
-    ((t.payload ->> 'source_id'::text))::uuid AS knowledge_source_id,
+ SELECT queue.uuid_of((p.task).id) AS id,
+    (((p.task).payload ->> 'application_id'::text))::uuid AS application_id,
+    (((p.task).payload ->> 'source_id'::text))::uuid AS knowledge_source_id,
     (
-        CASE
-            WHEN (t.kind = 'file'::text) THEN 'file'::text
-            WHEN (s.kind = 'site'::text) THEN 'crawl_page'::text
+        CASE COALESCE(s.kind, (p.task).kind)
+            WHEN 'site'::text THEN 'crawl_page'::text
+            WHEN 'file'::text THEN 'file'::text
             ELSE 'url'::text
         END)::character varying AS type,
-    (x.status)::character varying AS status,
-    (- (t.priority)::integer) AS priority,
-    t.payload,
-    (x.attempts)::integer AS attempts,
-    (t.max_attempts)::integer AS max_attempts,
-    x.error AS last_error,
-    t.created_at,
-    x.started_at,
-    x.finished_at AS completed_at,
-    x.heartbeat_at,
+    (
+        CASE p.state
+            WHEN 'queued'::text THEN 'pending'::text
+            WHEN 'running'::text THEN 'processing'::text
+            WHEN 'skipped'::text THEN 'cancelled'::text
+            ELSE p.state
+        END)::character varying AS status,
+    (- ((p.task).priority)::integer) AS priority,
+    (p.task).payload AS payload,
+    p.attempts,
+    ((p.task).max_attempts)::integer AS max_attempts,
+    p.error AS last_error,
+    (p.task).created_at AS created_at,
+    p.started_at,
+    p.finished_at AS completed_at,
+    p.heartbeat_at,
     s.config AS embedding_config,
-    j.member_id AS user_id
-   FROM (((( SELECT d.task_id,
-                CASE d.status
-                    WHEN 0 THEN 'completed'::text
-                    WHEN 1 THEN 'failed'::text
-                    ELSE 'cancelled'::text
-                END AS status,
-            d.attempts,
-            d.error,
-            d.started_at,
-            d.finished_at,
-            NULL::timestamp with time zone AS heartbeat_at
-           FROM queue.done d
-        UNION ALL
-         SELECT l.task_id,
-            'processing'::text AS status,
-            l.attempts,
-            NULL::text AS error,
-            e.claimed_at AS started_at,
-            NULL::timestamp with time zone AS finished_at,
-            GREATEST(a.heartbeat_at, e.claimed_at) AS heartbeat_at
-           FROM ((queue.leased l
-             JOIN queue.lease e ON ((e.id = l.lease_id)))
-             LEFT JOIN queue.agent a ON ((a.id = e.agent_id)))
-        UNION ALL
-         SELECT r.task_id,
-            'pending'::text AS status,
-            r.attempts,
-            NULL::text AS error,
-            NULL::timestamp with time zone AS started_at,
-            NULL::timestamp with time zone AS finished_at,
-            NULL::timestamp with time zone AS heartbeat_at
-           FROM queue.ready r
-        UNION ALL
-         SELECT w.task_id,
-            'pending'::text AS status,
-            w.attempts,
-            NULL::text AS error,
-            NULL::timestamp with time zone AS started_at,
-            NULL::timestamp with time zone AS finished_at,
-            NULL::timestamp with time zone AS heartbeat_at
-           FROM queue.waiting w) x
-     JOIN queue.task t ON ((t.id = x.task_id)))
-     JOIN queue.job j ON ((j.id = t.job_id)))
-     LEFT JOIN knowledge.source s ON ((s.id = ((t.payload ->> 'source_id'::text))::uuid)))
-  WHERE ((t.kind = ANY (ARRAY['file'::text, 'index'::text])) AND ((x.status <> 'pending'::text) OR (j.status = ANY (ARRAY['pending'::text, 'running'::text, 'paused'::text]))));
+    (p.job).member_id AS user_id
+   FROM (queue.place p
+     LEFT JOIN knowledge.source s ON ((s.id = (((p.task).payload ->> 'source_id'::text))::uuid)))
+  WHERE ((p.task).kind = ANY (ARRAY['file'::text, 'index'::text]));
 
 CREATE TABLE store.blob (
     sha256 bytea NOT NULL,
@@ -4132,92 +4365,108 @@ CREATE VIEW webhook.change_events WITH (security_invoker='true') AS
   WHERE (c.status <> 'same'::text);
 
 CREATE VIEW webhook.crawl_sessions WITH (security_invoker='true') AS
- SELECT j.id,
-    ((j.id)::text)::character varying AS job_id,
-    (COALESCE((j.options ->> 'url'::text), ( SELECT (t.payload ->> 'url'::text)
+ SELECT id,
+    job_id,
+    (COALESCE(url, ( SELECT (t.payload ->> 'url'::text)
            FROM queue.task t
-          WHERE (t.job_id = j.id)
+          WHERE (t.job_id = s.id)
           ORDER BY t.id
          LIMIT 1), ''::text))::character varying AS base_url,
     (
-        CASE j.kind
+        CASE kind
             WHEN 'batch_scrape'::text THEN 'scrape_batch'::text
-            ELSE j.kind
+            ELSE kind
         END)::character varying AS operation_type,
-    COALESCE(j.started_at, j.created_at) AS started_at,
-    j.finished_at AS completed_at,
+    started_at,
+    finished_at AS completed_at,
     (
         CASE
-            WHEN (j.finished_at IS NULL) THEN 'in_progress'::text
-            ELSE j.status
+            WHEN (finished_at IS NULL) THEN 'in_progress'::text
+            ELSE status
         END)::character varying AS status,
         CASE
-            WHEN (j.finished_at IS NOT NULL) THEN (j.status = 'completed'::text)
+            WHEN (finished_at IS NOT NULL) THEN (status = 'completed'::text)
             ELSE NULL::boolean
         END AS success,
-    ((j.total - u.total))::integer AS total_urls,
-    ((j.completed - u.completed))::integer AS completed_urls,
-    ((j.failed - u.failed))::integer AS failed_urls,
-    ((j.total - u.total))::integer AS total_pages,
-    (u.indexed)::integer AS pages_indexed,
-    ((j.failed - u.failed))::integer AS pages_failed,
-    webhook.took(j.id, 'chunking'::text) AS total_chunking_ms,
-    webhook.took(j.id, 'embedding'::text) AS total_embedding_ms,
-    webhook.took(j.id, 'vector'::text) AS total_qdrant_ms,
-    webhook.took(j.id, 'bm25'::text) AS total_bm25_ms,
-    ((EXTRACT(epoch FROM (j.finished_at - COALESCE(j.started_at, j.created_at))) * (1000)::numeric))::double precision AS duration_ms,
-    COALESCE(webhook.moment((j.metadata ->> 'initiated_at'::text)), j.created_at) AS initiated_at,
-    ((EXTRACT(epoch FROM (j.finished_at - COALESCE(webhook.moment((j.metadata ->> 'initiated_at'::text)), j.created_at))) * (1000)::numeric))::double precision AS e2e_duration_ms,
-    COALESCE(((j.options -> 'index'::text) = 'true'::jsonb), false) AS auto_index,
-    j.expires_at,
-    j.metadata AS extra_metadata,
-    j.error AS error_message,
-    j.created_at,
-    GREATEST(j.created_at, j.started_at, j.finished_at) AS updated_at
-   FROM (queue.job j
-     CROSS JOIN LATERAL ( SELECT count(*) AS total,
-            count(*) FILTER (WHERE (d.status = 0)) AS completed,
-            count(*) FILTER (WHERE (d.status = 1)) AS failed,
-            count(*) FILTER (WHERE ((d.status = 0) AND (t.kind = ANY (ARRAY['index'::text, 'file'::text])))) AS indexed
-           FROM (queue.task t
-             LEFT JOIN queue.done d ON ((d.task_id = t.id)))
-          WHERE ((j.kind <> 'scrape'::text) AND (t.job_id = j.id) AND (NOT t.counted))) u)
-  WHERE (NOT j.standing)
-UNION ALL
- SELECT p.id,
-    ((p.id)::text)::character varying AS job_id,
-    (p.base_url)::character varying AS base_url,
-        CASE p.kind
-            WHEN 'batch_scrape'::text THEN 'scrape_batch'::text
-            ELSE p.kind
-        END AS operation_type,
-    p.started_at,
-    p.finished_at AS completed_at,
-    p.status,
-    (p.status = 'completed'::text) AS success,
-    (p.total)::integer AS total_urls,
-    (p.completed)::integer AS completed_urls,
-    (p.failed)::integer AS failed_urls,
-    (p.total)::integer AS total_pages,
-    (p.indexed)::integer AS pages_indexed,
-    (p.failed)::integer AS pages_failed,
-    webhook.took(p.id, 'chunking'::text) AS total_chunking_ms,
-    webhook.took(p.id, 'embedding'::text) AS total_embedding_ms,
-    webhook.took(p.id, 'vector'::text) AS total_qdrant_ms,
-    webhook.took(p.id, 'bm25'::text) AS total_bm25_ms,
-    ((EXTRACT(epoch FROM (p.finished_at - p.started_at)) * (1000)::numeric))::double precision AS duration_ms,
-    COALESCE(webhook.moment((p.metadata ->> 'initiated_at'::text)), p.created_at) AS initiated_at,
-    ((EXTRACT(epoch FROM (p.finished_at - COALESCE(webhook.moment((p.metadata ->> 'initiated_at'::text)), p.created_at))) * (1000)::numeric))::double precision AS e2e_duration_ms,
-    p.auto_index,
-    p.expired_at AS expires_at,
-    p.metadata AS extra_metadata,
-    p.error AS error_message,
-    p.created_at,
-    p.finished_at AS updated_at
-   FROM queue.past_job p
-  WHERE (NOT (EXISTS ( SELECT
+    ((total - beside[1]))::integer AS total_urls,
+    ((completed - beside[2]))::integer AS completed_urls,
+    ((failed - beside[3]))::integer AS failed_urls,
+    ((total - beside[1]))::integer AS total_pages,
+    (
+        CASE kind
+            WHEN 'ingest'::text THEN (completed - beside[2])
+            ELSE beside[4]
+        END)::integer AS pages_indexed,
+    ((failed - beside[3]))::integer AS pages_failed,
+    COALESCE(( SELECT x.milliseconds
+           FROM measure.job_time x
+          WHERE ((x.job_id = s.id) AND (x.type = 'chunking'::text))), (0.0)::double precision) AS total_chunking_ms,
+    COALESCE(( SELECT x.milliseconds
+           FROM measure.job_time x
+          WHERE ((x.job_id = s.id) AND (x.type = 'embedding'::text))), (0.0)::double precision) AS total_embedding_ms,
+    COALESCE(( SELECT x.milliseconds
+           FROM measure.job_time x
+          WHERE ((x.job_id = s.id) AND (x.type = 'vector'::text))), (0.0)::double precision) AS total_qdrant_ms,
+    COALESCE(( SELECT x.milliseconds
+           FROM measure.job_time x
+          WHERE ((x.job_id = s.id) AND (x.type = 'bm25'::text))), (0.0)::double precision) AS total_bm25_ms,
+    ((EXTRACT(epoch FROM (finished_at - started_at)) * (1000)::numeric))::double precision AS duration_ms,
+    COALESCE(webhook.moment((metadata ->> 'initiated_at'::text)), created_at) AS initiated_at,
+    ((EXTRACT(epoch FROM (finished_at - COALESCE(webhook.moment((metadata ->> 'initiated_at'::text)), created_at))) * (1000)::numeric))::double precision AS e2e_duration_ms,
+    auto_index,
+    expires_at,
+    metadata AS extra_metadata,
+    error AS error_message,
+    created_at,
+    GREATEST(created_at, started_at, finished_at) AS updated_at
+   FROM ( SELECT j.id,
+            j.id_text AS job_id,
+            (j.options ->> 'url'::text) AS url,
+            j.kind,
+            j.begun_at AS started_at,
+            j.finished_at,
+            j.status,
+            j.total,
+            j.completed,
+            j.failed,
+                CASE
+                    WHEN (j.kind = 'scrape'::text) THEN '{0,0,0,0}'::bigint[]
+                    ELSE ( SELECT ARRAY[count(*), count(*) FILTER (WHERE (d.status = 0)), count(*) FILTER (WHERE (d.status = 1)), count(*) FILTER (WHERE ((d.status = 0) AND (t.kind = ANY (ARRAY['index'::text, 'file'::text]))))] AS "array"
+                       FROM (queue.task t
+                         LEFT JOIN queue.done d ON ((d.task_id = t.id)))
+                      WHERE ((t.job_id = j.id) AND (NOT t.counted)))
+                END AS beside,
+            j.metadata,
+            COALESCE(((j.options -> 'index'::text) = 'true'::jsonb), false) AS auto_index,
+            j.expires_at,
+            j.error,
+            j.created_at,
+            j.standing,
+            false AS past
            FROM queue.job j
-          WHERE (j.id = p.id))));
+        UNION ALL
+         SELECT p.id,
+            p.id_text,
+            p.base_url,
+            p.kind,
+            p.started_at,
+            p.finished_at,
+            p.status,
+            p.total,
+            p.completed,
+            p.failed,
+            ARRAY[(0)::bigint, (0)::bigint, (0)::bigint, p.indexed] AS "array",
+            p.metadata,
+            p.auto_index,
+            p.expired_at,
+            p.error,
+            p.created_at,
+            false,
+            true
+           FROM queue.past_job p) s
+  WHERE ((NOT standing) AND (NOT (past AND (EXISTS ( SELECT
+           FROM queue.job j
+          WHERE (j.id = s.id))))));
 
 CREATE VIEW webhook.operation_metrics WITH (security_invoker='true') AS
  SELECT queue.uuid_of(id) AS id,
@@ -4678,13 +4927,11 @@ CREATE INDEX dead_letter_job_idx ON queue.dead_letter USING btree (job_id, task_
 
 CREATE INDEX dead_letter_open_idx ON queue.dead_letter USING btree (organisation_id, failed_at) WHERE (resolved_at IS NULL);
 
-CREATE INDEX done_other_idx ON queue.done USING btree (task_id) WHERE (status <> 0);
-
 CREATE INDEX done_started_idx ON queue.done USING brin (started_at) WITH (autosummarize='on');
 
 CREATE INDEX event_feed_idx ON queue.event USING btree (xid, id);
 
-CREATE INDEX job_begun_idx ON queue.job USING btree (COALESCE(started_at, created_at));
+CREATE INDEX job_begun_idx ON queue.job USING btree (begun_at);
 
 CREATE INDEX job_created_idx ON queue.job USING brin (created_at) WITH (pages_per_range='16');
 
@@ -4716,7 +4963,7 @@ CREATE INDEX job_tally_organisation_idx ON queue.job_tally USING btree (organisa
 
 CREATE INDEX job_tally_unfolded_idx ON queue.job_tally USING btree (id) WHERE (NOT folded);
 
-CREATE INDEX job_text_idx ON queue.job USING btree (((id)::text));
+CREATE INDEX job_text_idx ON queue.job USING btree (id_text);
 
 CREATE INDEX lane_served_idx ON queue.lane USING btree (organisation_id, priority, id) WHERE (open AND awake);
 
@@ -4724,15 +4971,21 @@ CREATE INDEX lease_agent_idx ON queue.lease USING btree (agent_id);
 
 CREATE INDEX lease_expires_idx ON queue.lease USING btree (expires_at);
 
-CREATE INDEX past_job_text_idx ON ONLY queue.past_job USING btree (((id)::text));
+CREATE INDEX past_job_id_idx ON ONLY queue.past_job USING btree (id);
 
-CREATE INDEX past_job_default_id_idx ON queue.past_job_default USING btree (((id)::text));
+CREATE INDEX past_job_default_id_idx ON queue.past_job_default USING btree (id);
+
+CREATE INDEX past_job_text_idx ON ONLY queue.past_job USING btree (id_text);
+
+CREATE INDEX past_job_default_id_text_idx ON queue.past_job_default USING btree (id_text);
 
 CREATE INDEX past_job_started_idx ON ONLY queue.past_job USING btree (started_at);
 
 CREATE INDEX past_job_default_started_at_idx ON queue.past_job_default USING btree (started_at);
 
 CREATE INDEX ready_deadline_idx ON queue.ready USING btree (deadline) WHERE (deadline IS NOT NULL);
+
+CREATE INDEX ready_task_idx ON queue.ready USING btree (task_id);
 
 CREATE INDEX schedule_due_idx ON queue.schedule USING btree (next_at) WHERE (next_at IS NOT NULL);
 
@@ -4761,6 +5014,8 @@ CREATE INDEX statistic_default_minute_idx ON queue.statistic_default USING btree
 CREATE INDEX task_created_idx ON queue.task USING brin (created_at) WITH (autosummarize='on');
 
 CREATE INDEX task_job_idx ON queue.task USING btree (job_id, id);
+
+CREATE INDEX task_text_idx ON queue.task USING btree (created_at) WHERE (kind = ANY (ARRAY['file'::text, 'index'::text]));
 
 CREATE INDEX task_uncounted_idx ON queue.task USING btree (job_id) WHERE (NOT counted);
 
@@ -4884,7 +5139,9 @@ ALTER INDEX queue.job_log_site_idx ATTACH PARTITION queue.job_log_default_site_i
 
 ALTER INDEX queue.job_log_trace_idx ATTACH PARTITION queue.job_log_default_trace_id_idx;
 
-ALTER INDEX queue.past_job_text_idx ATTACH PARTITION queue.past_job_default_id_idx;
+ALTER INDEX queue.past_job_id_idx ATTACH PARTITION queue.past_job_default_id_idx;
+
+ALTER INDEX queue.past_job_text_idx ATTACH PARTITION queue.past_job_default_id_text_idx;
 
 ALTER INDEX queue.past_job_pkey ATTACH PARTITION queue.past_job_default_pkey;
 
@@ -5536,9 +5793,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.job TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.task TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.task TO trapline_worker;
 
-GRANT SELECT ON TABLE queue.done TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.done TO trapline_worker;
-
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.version TO trapline_worker;
 
@@ -5548,9 +5802,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE deliver.endpoint TO trapline_worker;
 REVOKE ALL ON FUNCTION tenancy.isolate(target regclass, predicate text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tenancy.share(target regclass) FROM PUBLIC;
-
-GRANT SELECT ON TABLE measure.job_time TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.job_time TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE knowledge.application TO trapline_worker;
@@ -5576,8 +5827,14 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_day TO trapline_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE archive.visit_default TO trapline_worker;
 
+GRANT USAGE ON SEQUENCE archive.visit_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE archive.visit_id_seq TO trapline_tenant;
+
 GRANT SELECT ON TABLE bee.domains TO trapline_worker;
 GRANT SELECT ON TABLE bee.domains TO trapline_tenant;
+
+GRANT SELECT ON TABLE queue.done TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.done TO trapline_worker;
 
 GRANT SELECT ON TABLE bee.jobs TO trapline_worker;
 GRANT SELECT ON TABLE bee.jobs TO trapline_tenant;
@@ -5595,6 +5852,9 @@ GRANT SELECT ON TABLE bee.organisations TO trapline_tenant;
 GRANT SELECT ON TABLE bee.pages TO trapline_worker;
 GRANT SELECT ON TABLE bee.pages TO trapline_tenant;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.agent TO trapline_worker;
+GRANT SELECT ON TABLE queue.agent TO trapline_tenant;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lane TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.lane TO trapline_worker;
 
@@ -5604,6 +5864,9 @@ GRANT SELECT ON TABLE queue.lease TO trapline_tenant;
 GRANT SELECT ON TABLE queue.leased TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.leased TO trapline_worker;
 
+GRANT SELECT ON TABLE queue.quota TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.quota TO trapline_worker;
+
 GRANT USAGE ON SEQUENCE queue.turn_number TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.turn_number TO trapline_tenant;
 
@@ -5612,6 +5875,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.ready TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.waiting TO trapline_worker;
+
+GRANT SELECT ON TABLE queue.place TO trapline_worker;
+GRANT SELECT ON TABLE queue.place TO trapline_tenant;
 
 GRANT SELECT ON TABLE bee.tasks TO trapline_worker;
 GRANT SELECT ON TABLE bee.tasks TO trapline_tenant;
@@ -5717,6 +5983,9 @@ GRANT SELECT ON TABLE lexicon.crawled_page TO trapline_tenant;
 GRANT SELECT ON TABLE lexicon.website TO trapline_worker;
 GRANT SELECT ON TABLE lexicon.website TO trapline_tenant;
 
+GRANT SELECT ON TABLE measure.job_time TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.job_time TO trapline_worker;
+
 GRANT SELECT ON TABLE measure.operation TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE measure.operation TO trapline_worker;
 
@@ -5745,17 +6014,11 @@ GRANT SELECT ON TABLE nuq.group_crawl TO trapline_tenant;
 GRANT SELECT ON TABLE nuq.queue_crawl_finished TO trapline_worker;
 GRANT SELECT ON TABLE nuq.queue_crawl_finished TO trapline_tenant;
 
-GRANT SELECT ON TABLE queue.quota TO trapline_tenant;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.quota TO trapline_worker;
-
 GRANT SELECT ON TABLE nuq.queue_scrape TO trapline_worker;
 GRANT SELECT ON TABLE nuq.queue_scrape TO trapline_tenant;
 
 GRANT SELECT ON TABLE nuq.queue_scrape_backlog TO trapline_worker;
 GRANT SELECT ON TABLE nuq.queue_scrape_backlog TO trapline_tenant;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.agent TO trapline_worker;
-GRANT SELECT ON TABLE queue.agent TO trapline_tenant;
 
 GRANT USAGE ON SEQUENCE queue.agent_id_seq TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.agent_id_seq TO trapline_tenant;
@@ -5869,6 +6132,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.snapshot TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE store.sweep TO trapline_worker;
+
+GRANT USAGE ON SEQUENCE store.version_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE store.version_id_seq TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_worker;

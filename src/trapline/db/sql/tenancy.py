@@ -42,10 +42,12 @@ class KeyRow(Struct, frozen=True, gc=False):
     revoked_at: datetime | None
 
 
-class FindKeyRow(Struct, frozen=True, gc=False):
-    id: ApiKeyId
-    organisation_id: OrganisationId
-    scopes: list[str]
+class WhoAsksRow(Struct, frozen=True, gc=False):
+    any_key: bool
+    has_default: bool
+    api_key_id: ApiKeyId | None
+    organisation_id: OrganisationId | None
+    scopes: list[str] | None
     last_used_at: datetime | None
 
 
@@ -283,18 +285,22 @@ async def revoke_key(
     return None if row is None else KeyRow(*row)
 
 
-_FIND_KEY: Final = """
--- name: FindKey
-SELECT id, organisation_id, scopes, last_used_at
-FROM tenancy.api_key
-WHERE hash = $1 AND revoked_at IS NULL
+_WHO_ASKS: Final = """
+-- name: WhoAsks
+SELECT
+    EXISTS (SELECT FROM tenancy.api_key a WHERE a.revoked_at IS NULL) AS "any_key!",
+    EXISTS (SELECT FROM tenancy.organisation o WHERE o.id = $1::uuid) AS "has_default!",
+    k.id AS "api_key_id?", k.organisation_id AS "organisation_id?", k.scopes AS "scopes?",
+    k.last_used_at AS "last_used_at?"
+FROM (SELECT $2::bytea AS hash) AS asked
+LEFT JOIN tenancy.api_key k ON k.hash = asked.hash AND k.revoked_at IS NULL
 """
 
 
-async def find_key(conn: Connection, *, hash: bytes) -> FindKeyRow | None:
-    """The live key with this hash."""
-    row = await conn.fetchrow(_FIND_KEY, hash)
-    return None if row is None else FindKeyRow(*row)
+async def who_asks(conn: Connection, *, default_id: UUID, hash: bytes | None) -> WhoAsksRow | None:
+    """All that tells who asks: whether any live key exists, the live key with this hash, and whether the organisation that acts without a key is there."""
+    row = await conn.fetchrow(_WHO_ASKS, default_id, hash)
+    return None if row is None else WhoAsksRow(*row)
 
 
 _TOUCH_KEY: Final = """

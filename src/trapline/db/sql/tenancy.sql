@@ -100,11 +100,16 @@ WHERE organisation_id = sqlc.arg(organisation_id)
   AND (id::text = lower(sqlc.arg(reference)::text) OR prefix = sqlc.arg(reference)::text)
 RETURNING id, organisation_id, name, prefix, scopes, created_by, created_at, last_used_at, revoked_at;
 
--- name: FindKey :one
--- The live key with this hash.
-SELECT id, organisation_id, scopes, last_used_at
-FROM tenancy.api_key
-WHERE hash = sqlc.arg(hash) AND revoked_at IS NULL;
+-- name: WhoAsks :one
+-- All that tells who asks: whether any live key exists, the live key with this hash, and whether the
+-- organisation that acts without a key is there.
+SELECT
+    EXISTS (SELECT FROM tenancy.api_key a WHERE a.revoked_at IS NULL) AS "any_key!",
+    EXISTS (SELECT FROM tenancy.organisation o WHERE o.id = sqlc.arg(default_id)::uuid) AS "has_default!",
+    k.id AS "api_key_id?", k.organisation_id AS "organisation_id?", k.scopes AS "scopes?",
+    k.last_used_at AS "last_used_at?"
+FROM (SELECT sqlc.narg(hash)::bytea AS hash) AS asked
+LEFT JOIN tenancy.api_key k ON k.hash = asked.hash AND k.revoked_at IS NULL;
 
 -- name: TouchKey :exec
 -- Note that a key was used; at most once a minute, so that a busy key is not a busy row.

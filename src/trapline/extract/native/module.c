@@ -1,10 +1,11 @@
 /* The compiled reader of pages: where Python meets it. */
 #include "native.h"
+#include "references.h"
 #include <string.h>
 
 Design design;
 PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
-PyObject *name_class, *name_id, *name_decompose;
+PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href;
 
 static int take_table(PyObject *value, uint8_t table[MAX_CODES]) {
     if (value == NULL || !PyBytes_Check(value) || PyBytes_GET_SIZE(value) > MAX_CODES) {
@@ -94,6 +95,7 @@ static PyMethodDef methods[] = {
     {"standardise", native_standardise, METH_VARARGS, "Shift, scale and bound a matrix in place."},
     {"choose", native_choose, METH_VARARGS, "Choose blocks by their scores."},
     {"prune", native_prune, METH_VARARGS, "Remove from a tree all but the chosen blocks."},
+    {"links", native_links, METH_VARARGS, "Read the links of a page."},
     {"contexts", native_contexts, METH_VARARGS, "Average over the groups of each block."},
     {NULL, NULL, 0, NULL},
 };
@@ -108,12 +110,19 @@ PyMODINIT_FUNC PyInit__native(void) {
         const char *name;
     } names[] = {{&name_tag, "tag"},     {&name_parent, "parent"}, {&name_descendants, "descendants"},
                  {&name_data, "data"},   {&name_attr, "attr"},     {&name_lower, "lower"},
-                 {&name_class, "class"}, {&name_id, "id"},       {&name_decompose, "decompose"}};
+                 {&name_class, "class"}, {&name_id, "id"},       {&name_decompose, "decompose"},
+                 {&name_text, "text"},   {&name_hidden, "hidden"}, {&name_rel, "rel"},
+                 {&name_href, "href"}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         *names[i].place = PyUnicode_InternFromString(names[i].name);
         if (*names[i].place == NULL) {
             return NULL;
         }
     }
-    return hashes_open() < 0 ? NULL : PyModule_Create(&definition);
+    PyObject *module = hashes_open() < 0 ? NULL : PyModule_Create(&definition);
+    if (module != NULL && (PyModule_AddType(module, &ReferencesType) < 0 ||
+                           PyModule_AddType(module, &LinkWriterType) < 0)) {
+        Py_CLEAR(module);
+    }
+    return module;
 }

@@ -45,7 +45,7 @@ typedef struct {
 
 extern Design design;
 extern PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
-extern PyObject *name_class, *name_id, *name_decompose;
+extern PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href;
 
 int array_fits(const Py_buffer *array, Py_ssize_t items, Py_ssize_t item);
 int tree_fits(Py_ssize_t size, const Py_buffer *codes, const Py_buffer *parents,

@@ -47,10 +47,16 @@ static uint64_t mixed(uint64_t value) {
 }
 
 static uint32_t hash_of(const Py_UCS4 *word, Py_ssize_t size) {
-    uint64_t hash = secret[0];
-    for (Py_ssize_t i = 0; i < size; i++) {
-        hash = mixed(hash ^ word[i]);
+    uint64_t hash = secret[0] ^ (uint64_t)size;
+    Py_ssize_t i = 0;
+    /* A letter has 21 bits: three go in at once. */
+    for (; i + 2 < size; i += 3) {
+        uint64_t letters = word[i] | (uint64_t)word[i + 1] << 21 | (uint64_t)word[i + 2] << 42;
+        hash = mixed(hash ^ letters);
     }
+    uint64_t rest = i < size ? word[i] : 0;
+    rest |= i + 1 < size ? (uint64_t)word[i + 1] << 21 : 0;
+    hash = mixed(hash ^ rest);
     uint32_t folded = (uint32_t)(hash ^ (hash >> 32));
     return folded ? folded : 1;
 }

@@ -7,16 +7,13 @@ from typing import Any, Final
 from msgspec import Struct
 
 from trapline.db.connection import Connection
-from trapline.model import JobId, OrganisationId, PageId, SiteId, UrlId
+from trapline.model import JobId, OrganisationId, PageId, SiteId
 
 
 class KnownPagesRow(Struct, frozen=True, gc=False):
-    site_id: SiteId
-    url_id: UrlId
-    organisation_id: OrganisationId
-    discovered_at: datetime
+    position: int
+    site_id: SiteId | None
     last_visit_at: datetime | None
-    last_exit_code: int | None
     last_contentful_at: datetime | None
     last_etag: str | None
     last_modified: datetime | None
@@ -24,9 +21,7 @@ class KnownPagesRow(Struct, frozen=True, gc=False):
     changes: float
     seconds: float
     failures: int
-    declared: str | None
     due_at: datetime | None
-    hash: bytes
     version_id: int | None
     content_hash: bytes | None
 
@@ -78,14 +73,28 @@ class TitlesOfRow(Struct, frozen=True, gc=False):
 
 _KNOWN_PAGES: Final = """
 -- name: KnownPages
-SELECT c.*, u.hash, p.version_id, p.content_hash
+SELECT
+    wanted.position AS "position!", s.id AS "site_id?", c.last_visit_at AS "last_visit_at?",
+    c.last_contentful_at AS "last_contentful_at?", c.last_etag AS "last_etag?",
+    c.last_modified AS "last_modified?", coalesce(c.looks, 0) AS "looks!",
+    coalesce(c.changes, 0) AS "changes!", coalesce(c.seconds, 0) AS "seconds!",
+    coalesce(c.failures, 0) AS "failures!", c.due_at AS "due_at?", p.version_id AS "version_id?",
+    p.content_hash AS "content_hash?"
 FROM unnest(
-    $1::uuid[], $2::uuid[], $3::bytea[]
-) AS wanted (organisation_id, site_id, hash)
-JOIN frontier.url u USING (organisation_id, hash)
-JOIN frontier.candidate c ON c.site_id = wanted.site_id AND c.url_id = u.id
+    $1::uuid[], $2::uuid[], $3::text[],
+    $4::bytea[]
+) WITH ORDINALITY AS wanted (organisation_id, site_id, origin, hash, position)
+LEFT JOIN LATERAL (
+    SELECT wanted.site_id AS id WHERE wanted.site_id IS NOT NULL
+    UNION ALL
+    SELECT i.id FROM store.site i
+    WHERE wanted.site_id IS NULL AND i.organisation_id = wanted.organisation_id
+        AND i.base_url = wanted.origin AND i.implicit AND i.deleted_at IS NULL
+) s ON true
+LEFT JOIN frontier.url u
+    ON u.organisation_id = wanted.organisation_id AND u.hash = wanted.hash
+LEFT JOIN frontier.candidate c ON c.site_id = s.id AND c.url_id = u.id
 LEFT JOIN store.page p ON p.site_id = c.site_id AND p.url_id = c.url_id
-WHERE c.last_visit_at IS NOT NULL
 """
 
 
@@ -93,13 +102,14 @@ async def known_pages(
     conn: Connection,
     *,
     organisation_ids: Sequence[OrganisationId],
-    site_ids: Sequence[SiteId],
+    site_ids: Sequence[SiteId | None] | None,
+    origins: Sequence[str],
     hashes: Sequence[bytes],
 ) -> list[KnownPagesRow]:
-    """What earlier visits left of URLs in sites, and the version that a 304 would confirm, if it is there."""
+    """What earlier visits left of URLs in sites, and the version that a 304 would confirm, if it is there. Who names no site means the implicit one of the origin; it may not be there yet."""
     return [
         KnownPagesRow(*row)
-        for row in await conn.fetch(_KNOWN_PAGES, organisation_ids, site_ids, hashes)
+        for row in await conn.fetch(_KNOWN_PAGES, organisation_ids, site_ids, origins, hashes)
     ]
 
 

@@ -1,13 +1,28 @@
 -- name: KnownPages :many
 -- What earlier visits left of URLs in sites, and the version that a 304 would confirm, if it is there.
-SELECT c.*, u.hash, p.version_id, p.content_hash
+-- Who names no site means the implicit one of the origin; it may not be there yet.
+SELECT
+    wanted.position AS "position!", s.id AS "site_id?", c.last_visit_at AS "last_visit_at?",
+    c.last_contentful_at AS "last_contentful_at?", c.last_etag AS "last_etag?",
+    c.last_modified AS "last_modified?", coalesce(c.looks, 0) AS "looks!",
+    coalesce(c.changes, 0) AS "changes!", coalesce(c.seconds, 0) AS "seconds!",
+    coalesce(c.failures, 0) AS "failures!", c.due_at AS "due_at?", p.version_id AS "version_id?",
+    p.content_hash AS "content_hash?"
 FROM unnest(
-    sqlc.arg(organisation_ids)::uuid[], sqlc.arg(site_ids)::uuid[], sqlc.arg(hashes)::bytea[]
-) AS wanted (organisation_id, site_id, hash)
-JOIN frontier.url u USING (organisation_id, hash)
-JOIN frontier.candidate c ON c.site_id = wanted.site_id AND c.url_id = u.id
-LEFT JOIN store.page p ON p.site_id = c.site_id AND p.url_id = c.url_id
-WHERE c.last_visit_at IS NOT NULL;
+    sqlc.arg(organisation_ids)::uuid[], sqlc.narg(site_ids)::uuid[], sqlc.arg(origins)::text[],
+    sqlc.arg(hashes)::bytea[]
+) WITH ORDINALITY AS wanted (organisation_id, site_id, origin, hash, position)
+LEFT JOIN LATERAL (
+    SELECT wanted.site_id AS id WHERE wanted.site_id IS NOT NULL
+    UNION ALL
+    SELECT i.id FROM store.site i
+    WHERE wanted.site_id IS NULL AND i.organisation_id = wanted.organisation_id
+        AND i.base_url = wanted.origin AND i.implicit AND i.deleted_at IS NULL
+) s ON true
+LEFT JOIN frontier.url u
+    ON u.organisation_id = wanted.organisation_id AND u.hash = wanted.hash
+LEFT JOIN frontier.candidate c ON c.site_id = s.id AND c.url_id = u.id
+LEFT JOIN store.page p ON p.site_id = c.site_id AND p.url_id = c.url_id;
 
 -- name: LinksOf :one
 -- The links of a version, for a page that has not changed since.

@@ -70,7 +70,7 @@ async def keep_up(database: Database, tables: Sequence[Log] = QUEUE_LOGS) -> int
         await conn.execute("SET lock_timeout = '2s'")
         for table in tables:
             for month in months_after(now, MONTHS_AHEAD):
-                done += await _make(conn, table, month)
+                done += await make_month(conn, table, month)
             done += await _drop(conn, table, before, database.settings.export_logs)
     return done
 
@@ -95,7 +95,8 @@ def months_after(now: datetime, count: int) -> list[datetime]:
     return months[1:]
 
 
-async def _make(conn: OwnConnection, log: Log, month: datetime) -> int:
+async def make_month(conn: OwnConnection, log: Log, month: datetime) -> int:
+    """Make the partition of the month that begins then; return how many were made."""
     name = f"{log.table}_{month:%Y%m}"
     if await conn.fetchval("SELECT to_regclass($1)", f"{log.schema}.{name}") is not None:
         return 0

@@ -8,57 +8,52 @@ from uuid import UUID
 from msgspec import Struct
 
 from trapline.db.connection import Connection
-from trapline.model import AgentId, OrganisationId, TaskId
+from trapline.model import AgentId, TaskId
 
 
-class TakePlaceRow(Struct, frozen=True, gc=False):
+class BeginDirectRow(Struct, frozen=True, gc=False):
     gate_id: int | None
     slots: int
     begin_at: datetime | None
     blocked_by: str | None
+    task_id: TaskId | None
+    lane_id: int | None
+    lease_id: int | None
 
 
-class WriteDirectRow(Struct, frozen=True, gc=False):
-    task_id: TaskId
-    lane_id: int
-    lease_id: int
-
-
-_TAKE_PLACE: Final = """
--- name: TakePlace
-SELECT gate_id, slots AS "slots!", begin_at, blocked_by
-FROM queue.take_place(
-    $1::uuid, ($2::queue.new_gate[])[1], $3::timestamptz
+_BEGIN_DIRECT: Final = """
+-- name: BeginDirect
+SELECT gate_id, slots AS "slots!", begin_at, blocked_by, task_id, lane_id, lease_id
+FROM queue.begin_direct(
+    ($1::queue.new_direct[])[1],
+    ($2::queue.new_task[])[1],
+    ($3::queue.new_gate[])[1],
+    $4::timestamptz,
+    $5::bigint,
+    $6::interval,
+    $7::boolean
 )
 """
 
 
-async def take_place(
+async def begin_direct(
     conn: Connection,
     *,
-    organisation_id: OrganisationId,
-    gates: Sequence[tuple[str | None, timedelta | None, int | None, timedelta | None, int | None]],
-    latest: datetime,
-) -> TakePlaceRow | None:
-    """Take a place at a gate for a task of one's own, or learn what is in the way."""
-    row = await conn.fetchrow(_TAKE_PLACE, organisation_id, gates, latest)
-    return None if row is None else TakePlaceRow(*row)
-
-
-_WRITE_DIRECT: Final = """
--- name: WriteDirect
-SELECT task_id AS "task_id!", lane_id AS "lane_id!", lease_id AS "lease_id!"
-FROM queue.write_direct(
-    $1::uuid, ($2::queue.new_task[])[1], $3::bigint,
-    $4::smallint, $5::bigint, $6::interval
-)
-"""
-
-
-async def write_direct(
-    conn: Connection,
-    *,
-    organisation_id: OrganisationId,
+    jobs: Sequence[
+        tuple[
+            UUID | None,
+            UUID | None,
+            UUID | None,
+            str | None,
+            int | None,
+            str | None,
+            str | None,
+            UUID | None,
+            bool | None,
+            timedelta | None,
+            timedelta | None,
+        ]
+    ],
     tasks: Sequence[
         tuple[
             UUID | None,
@@ -79,16 +74,17 @@ async def write_direct(
             datetime | None,
         ]
     ],
-    gate_id: int,
-    slots: int,
+    gates: Sequence[tuple[str | None, timedelta | None, int | None, timedelta | None, int | None]],
+    latest: datetime,
     agent_id: AgentId,
     lease_time: timedelta,
-) -> WriteDirectRow | None:
-    """Write the leased task of a new job."""
+    again: bool,
+) -> BeginDirectRow | None:
+    """Take a place at a gate and write a job with its one task, leased; or learn what is in the way."""
     row = await conn.fetchrow(
-        _WRITE_DIRECT, organisation_id, tasks, gate_id, slots, agent_id, lease_time
+        _BEGIN_DIRECT, jobs, tasks, gates, latest, agent_id, lease_time, again
     )
-    return None if row is None else WriteDirectRow(*row)
+    return None if row is None else BeginDirectRow(*row)
 
 
 _NEXT_TURN: Final = """

@@ -1,16 +1,14 @@
--- name: TakePlace :one
--- Take a place at a gate for a task of one's own, or learn what is in the way.
-SELECT gate_id, slots AS "slots!", begin_at, blocked_by
-FROM queue.take_place(
-    sqlc.arg(organisation_id)::uuid, (sqlc.arg(gates)::queue.new_gate[])[1], sqlc.arg(latest)::timestamptz
-);
-
--- name: WriteDirect :one
--- Write the leased task of a new job.
-SELECT task_id AS "task_id!", lane_id AS "lane_id!", lease_id AS "lease_id!"
-FROM queue.write_direct(
-    sqlc.arg(organisation_id)::uuid, (sqlc.arg(tasks)::queue.new_task[])[1], sqlc.arg(gate_id)::bigint,
-    sqlc.arg(slots)::smallint, sqlc.arg(agent_id)::bigint, sqlc.arg(lease_time)::interval
+-- name: BeginDirect :one
+-- Take a place at a gate and write a job with its one task, leased; or learn what is in the way.
+SELECT gate_id, slots AS "slots!", begin_at, blocked_by, task_id, lane_id, lease_id
+FROM queue.begin_direct(
+    (sqlc.arg(jobs)::queue.new_direct[])[1],
+    (sqlc.arg(tasks)::queue.new_task[])[1],
+    (sqlc.arg(gates)::queue.new_gate[])[1],
+    sqlc.arg(latest)::timestamptz,
+    sqlc.arg(agent_id)::bigint,
+    sqlc.arg(lease_time)::interval,
+    sqlc.arg(again)::boolean
 );
 
 -- name: NextTurn :one

@@ -25,6 +25,11 @@ class FenceRow(Struct, frozen=True, gc=False):
     claimed_at: datetime
 
 
+class EndedRow(Struct, frozen=True, gc=False):
+    task_id: TaskId
+    status: int
+
+
 _FENCE: Final = """
 -- name: Fence
 SELECT task_id AS "task_id!", lane_id AS "lane_id!", job_id AS "job_id!",
@@ -140,3 +145,14 @@ async def finish(
     """Fence and settle attempts that have nothing to store; the jobs of which there is news."""
     value: list[UUID] = await conn.fetchval(_FINISH, verdicts, lost, most_stalls)
     return value
+
+
+_ENDED: Final = """
+-- name: Ended
+SELECT task_id, status FROM queue.done WHERE task_id = ANY ($1::bigint[])
+"""
+
+
+async def ended(conn: Connection, *, task_ids: Sequence[TaskId]) -> list[EndedRow]:
+    """How these tasks ended, of those that have."""
+    return [EndedRow(*row) for row in await conn.fetch(_ENDED, task_ids)]

@@ -24,3 +24,7 @@ SELECT queue.finish(
     sqlc.arg(lost)::boolean,
     sqlc.arg(most_stalls)::integer
 ) AS "news!";
+
+-- name: Ended :many
+-- How these tasks ended, of those that have.
+SELECT task_id, status FROM queue.done WHERE task_id = ANY (sqlc.arg(task_ids)::bigint[]);

@@ -53,6 +53,8 @@ class JobRow(Struct, frozen=True, gc=False):
     cancelled_by: str | None
     cancel_reason: str | None
     error: str | None
+    id_text: str
+    begun_at: datetime
 
 
 class ErrorsOfJobRow(Struct, frozen=True, gc=False):

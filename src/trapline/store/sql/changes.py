@@ -88,33 +88,6 @@ async def note_changes(
     )
 
 
-_NOTE_SIGHTINGS: Final = """
--- name: NoteSightings
-INSERT INTO store.sighting (organisation_id, site_id, page_id, version_id, seen_at)
-SELECT *
-FROM unnest(
-    $1::uuid[],
-    $2::uuid[],
-    $3::uuid[],
-    $4::bigint[],
-    $5::timestamptz[]
-)
-"""
-
-
-async def note_sightings(
-    conn: Connection,
-    *,
-    organisation_ids: Sequence[OrganisationId],
-    site_ids: Sequence[SiteId],
-    page_ids: Sequence[PageId],
-    version_ids: Sequence[int],
-    seen_ats: Sequence[datetime],
-) -> None:
-    """Leave pages as they were seen for maintenance to count."""
-    await conn.execute(_NOTE_SIGHTINGS, organisation_ids, site_ids, page_ids, version_ids, seen_ats)
-
-
 _ADD_REPORT: Final = """
 -- name: AddReport
 INSERT INTO store.change (

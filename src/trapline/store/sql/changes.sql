@@ -22,18 +22,6 @@ FROM unnest(
     sqlc.narg(removed_words)::integer[]
 );
 
--- name: NoteSightings :exec
--- Leave pages as they were seen for maintenance to count.
-INSERT INTO store.sighting (organisation_id, site_id, page_id, version_id, seen_at)
-SELECT *
-FROM unnest(
-    sqlc.arg(organisation_ids)::uuid[],
-    sqlc.arg(site_ids)::uuid[],
-    sqlc.arg(page_ids)::uuid[],
-    sqlc.arg(version_ids)::bigint[],
-    sqlc.arg(seen_ats)::timestamptz[]
-);
-
 -- name: AddReport :one
 -- Write what a watcher reported; nothing comes back when it is there already.
 INSERT INTO store.change (

@@ -67,36 +67,61 @@ BEGIN
 END
 $$;
 
--- Write the one task of a new job, leased, at a place that was taken.
-CREATE OR REPLACE FUNCTION queue.write_direct(
-    p_organisation uuid, p_task queue.new_task, p_gate_id bigint, p_slots smallint,
-    p_agent bigint, p_lease_time interval,
+-- Take a place and write a job with the one task that its caller runs, leased; or learn what is in
+-- the way. p_again: this was asked before and the answer was lost; what was written then is the
+-- answer now.
+CREATE OR REPLACE FUNCTION queue.begin_direct(
+    p_job queue.new_direct, p_task queue.new_task, p_gate queue.new_gate, p_latest timestamptz,
+    p_agent bigint, p_lease_time interval, p_again boolean,
+    OUT gate_id bigint, OUT slots smallint, OUT begin_at timestamptz, OUT blocked_by text,
     OUT task_id bigint, OUT lane_id bigint, OUT lease_id bigint
 )
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
+    -- Should the server crash before this is on its disk, the caller's finish finds no lease, and
+    -- says so. What is finished is on the disk, and what was written before it too.
+    PERFORM set_config('synchronous_commit', 'off', true);
+    IF p_again THEN
+        SELECT l.gate_id, d.slots, greatest(clock_timestamp(), g.ready_at), d.task_id, d.lane_id, d.lease_id
+        INTO gate_id, slots, begin_at, task_id, lane_id, lease_id
+        FROM queue.lane l
+        JOIN queue.gate g ON g.id = l.gate_id
+        JOIN queue.task t ON t.job_id = l.job_id
+        JOIN queue.lease s ON s.agent_id = p_agent
+        JOIN queue.leased d ON d.lease_id = s.id AND d.task_id = t.id
+        WHERE l.job_id = p_job.id;
+        IF FOUND THEN RETURN; END IF;
+    END IF;
+    SELECT p.* INTO gate_id, slots, begin_at, blocked_by
+    FROM queue.take_place(p_job.organisation_id, p_gate, p_latest) p;
+    IF blocked_by IS NOT NULL THEN RETURN; END IF;
+
+    INSERT INTO queue.job (
+        id, organisation_id, member_id, kind, priority, options, metadata, trace_id,
+        zero_data_retention, ttl, failed_ttl, total, remaining, reserved, status, started_at,
+        last_event)
+    VALUES (
+        p_job.id, p_job.organisation_id, p_job.member_id, p_job.kind, p_job.priority,
+        p_job.options::jsonb, p_job.metadata::jsonb, p_job.trace_id, p_job.zero_data_retention,
+        p_job.ttl, p_job.failed_ttl, 1, 1, p_task.counted::integer, 'running', now(), 1);
+    INSERT INTO queue.event (job_id, number, organisation_id, type, data)
+    VALUES (p_job.id, 1, p_job.organisation_id, 'job.started', jsonb_build_object('kind', p_job.kind));
     -- Not awake: there is nothing in it for others.
     INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, awake)
-    VALUES (p_organisation, p_task.job_id, p_gate_id, p_task.priority, false)
+    VALUES (p_job.organisation_id, p_job.id, begin_direct.gate_id, p_task.priority, false)
     RETURNING id INTO lane_id;
     INSERT INTO queue.task (
         organisation_id, job_id, lane_id, gate_id, kind, payload, priority, max_attempts, timeout,
         deadline, counted, source, trace_id)
     VALUES (
-        p_organisation, p_task.job_id, write_direct.lane_id, p_gate_id, p_task.kind,
+        p_job.organisation_id, p_job.id, begin_direct.lane_id, begin_direct.gate_id, p_task.kind,
         p_task.payload::jsonb, p_task.priority, p_task.max_attempts, p_task.timeout,
         p_task.deadline, p_task.counted, p_task.source, p_task.trace_id)
     RETURNING id INTO task_id;
     INSERT INTO queue.lease (agent_id, expires_at)
     VALUES (p_agent, clock_timestamp() + p_lease_time) RETURNING id INTO lease_id;
     INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
-    VALUES (write_direct.lease_id, write_direct.task_id, write_direct.lane_id, p_task.priority, 0, 0,
-        p_slots);
-    UPDATE queue.job j
-    SET total = 1, remaining = 1, reserved = p_task.counted::integer, status = 'running',
-        started_at = now(), last_event = 1
-    WHERE j.id = p_task.job_id;
-    PERFORM queue.tell(p_task.job_id, 'job.started', jsonb_build_object('kind', j.kind))
-    FROM queue.job j WHERE j.id = p_task.job_id;
+    VALUES (begin_direct.lease_id, begin_direct.task_id, begin_direct.lane_id, p_task.priority, 0, 0,
+        begin_direct.slots);
 END
 $$;

@@ -6,6 +6,8 @@ DECLARE
     lanes bigint[];
     g record;
 BEGIN
+    -- If a crash loses this, the places are given back with the tasks.
+    PERFORM set_config('synchronous_commit', 'off', true);
     WITH held AS MATERIALIZED (
         SELECT d.at FROM unnest(p_leases, p_tasks) AS h(lease_id, task_id)
         CROSS JOIN LATERAL (

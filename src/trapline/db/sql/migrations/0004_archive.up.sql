@@ -98,6 +98,65 @@ CREATE TABLE archive.request_default PARTITION OF archive.request DEFAULT;
 CREATE TABLE archive.redirect_default PARTITION OF archive.redirect DEFAULT;
 CREATE TABLE archive.file_default PARTITION OF archive.file DEFAULT;
 
+-- Visits on their way in, with what belongs to them: `visit` is the place of theirs in the batch.
+CREATE TYPE archive.new_visit AS (
+    organisation_id uuid,
+    uuid uuid,
+    agent_id bigint,
+    job_id uuid,
+    task_id bigint,
+    site_id uuid,
+    url_id bigint,
+    crawl_type smallint,
+    started_at timestamptz,
+    took_ms integer,
+    exit_code smallint,
+    message text
+);
+
+CREATE TYPE archive.new_request AS (
+    visit integer,
+    number smallint,
+    url_id bigint,
+    sent_at timestamptz,
+    total_ms real,
+    dns_ms real,
+    connect_ms real,
+    tls_ms real,
+    first_byte_ms real,
+    robots_approved boolean,
+    exit_code smallint,
+    status smallint,
+    etag text,
+    last_modified timestamptz,
+    remote_address text
+);
+
+CREATE TYPE archive.new_redirect AS (
+    visit integer,
+    number smallint,
+    request_number smallint,
+    url_id bigint,
+    to_url_id bigint,
+    source smallint,
+    is_permanent boolean,
+    by_security_policy boolean,
+    last_modified timestamptz
+);
+
+CREATE TYPE archive.new_file AS (
+    visit integer,
+    request_number smallint,
+    url_id bigint,
+    last_modified timestamptz,
+    size bigint,
+    media_type text,
+    canonical_url_id bigint,
+    charset text,
+    headers text,
+    sha256 bytea
+);
+
 SELECT tenancy.share('archive.mimetype');
 SELECT tenancy.isolate(t)
 FROM unnest(ARRAY[
@@ -105,3 +164,5 @@ FROM unnest(ARRAY[
     'archive.visit_default', 'archive.request_default', 'archive.redirect_default',
     'archive.file_default'
 ]::regclass[]) AS t;
+-- Whoever records visits numbers them first.
+GRANT USAGE ON SEQUENCE archive.visit_id_seq TO trapline_worker, trapline_tenant;

@@ -119,6 +119,47 @@ CREATE TABLE store.blob (
 ALTER TABLE store.blob ALTER COLUMN data SET STORAGE EXTERNAL;
 CREATE INDEX blob_used_idx ON store.blob (used_at);
 
+-- A page as one visit found it, on its way in. Without a content hash it was not modified.
+CREATE TYPE store.new_sighting AS (
+    page_id uuid,
+    organisation_id uuid,
+    site_id uuid,
+    url_id bigint,
+    visit_id bigint,
+    job_id uuid,
+    seen_at timestamptz,
+    -- How often it was seen in its batch.
+    times integer,
+    -- The version that it was compared with, and whether they differ in nothing that counts.
+    compared_with bigint,
+    alike boolean,
+    added_lines integer,
+    removed_lines integer,
+    added_words integer,
+    removed_words integer,
+    status smallint,
+    content_hash bytea,
+    extractor_version smallint,
+    content_type text,
+    title text,
+    language text,
+    page_type text,
+    text text,
+    markdown text,
+    metadata text,
+    links text,
+    warning text,
+    sha256 bytea
+);
+
+-- What a sighting led to: 0 a new page, 1 nothing new, 2 a changed one.
+CREATE TYPE store.seen AS (
+    page_id uuid,
+    version_id bigint,
+    number integer,
+    change smallint
+);
+
 SELECT tenancy.isolate('store.site');
 SELECT tenancy.isolate('store.page');
 SELECT tenancy.isolate('store.version');
@@ -129,3 +170,5 @@ SELECT tenancy.isolate(
     ' OR EXISTS (SELECT FROM archive.file f WHERE f.sha256 = blob.sha256)'
 );
 REVOKE INSERT, UPDATE, DELETE ON store.blob FROM trapline_tenant;
+-- Whoever writes versions numbers them first.
+GRANT USAGE ON SEQUENCE store.version_id_seq TO trapline_worker, trapline_tenant;

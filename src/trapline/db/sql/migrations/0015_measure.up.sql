@@ -103,11 +103,13 @@ CREATE TABLE queue.past_job (
     started_at timestamptz NOT NULL,
     finished_at timestamptz NOT NULL,
     expired_at timestamptz,
+    id_text varchar NOT NULL GENERATED ALWAYS AS (id::text) STORED,
     PRIMARY KEY (finished_at, id)
 ) PARTITION BY RANGE (finished_at);
 
 CREATE INDEX past_job_started_idx ON queue.past_job (started_at);
-CREATE INDEX past_job_text_idx ON queue.past_job ((id::text));
+CREATE INDEX past_job_text_idx ON queue.past_job (id_text);
+CREATE INDEX past_job_id_idx ON queue.past_job (id);
 CREATE TABLE queue.past_job_default PARTITION OF queue.past_job DEFAULT;
 
 -- Maintenance makes the partitions of the months to come; the default one holds what is before them.

@@ -22,7 +22,7 @@ RETURN (
 
 CREATE OR REPLACE VIEW bee.jobs WITH (security_invoker = true) AS
 SELECT
-    j.id::text AS id,
+    j.id_text::text AS id,
     bee.domain_of(j.organisation_id, j.options ->> 'url') AS domain_id,
     j.member_id::text AS user_id,
     j.organisation_id::text AS organisation_id,
@@ -50,8 +50,8 @@ SELECT
     nullif(j.options -> 'exclude', '[]')::text AS exclude_paths,
     j.required_workers
 FROM queue.job j
--- The few tasks that are no pages. A scrape has none.
-CROSS JOIN LATERAL (
+-- The few tasks that are no pages. A scrape has none. Who does not ask for them does not count them.
+LEFT JOIN LATERAL (
     SELECT
         count(*) AS total,
         count(d.task_id) AS ended,
@@ -59,7 +59,7 @@ CROSS JOIN LATERAL (
         count(*) FILTER (WHERE d.status = 1) AS failed
     FROM queue.task t LEFT JOIN queue.done d ON d.task_id = t.id
     WHERE j.kind <> 'scrape' AND t.job_id = j.id AND NOT t.counted
-) u
+) u ON true
 WHERE NOT j.standing;
 
 -- What the last request of a visit was answered with.
@@ -94,51 +94,25 @@ RETURN (
 
 CREATE OR REPLACE VIEW bee.tasks WITH (security_invoker = true) AS
 SELECT
-    t.id::text AS id,
-    t.job_id::text AS job_id,
-    bee.domain_of(t.organisation_id, t.payload ->> 'url') AS domain_id,
-    bee.page_of(t.organisation_id, t.payload ->> 'url') AS page_id,
-    x.status,
-    CASE t.source WHEN 1 THEN 'link' WHEN 2 THEN 'sitemap' ELSE 'manual' END AS source_type,
-    t.payload ->> 'found_on' AS source_url,
-    t.created_at,
-    x.started_at,
-    x.finished_at AS completed_at,
-    x.status_code,
-    bee.response_time(t.job_id, x.visit_id) AS response_time,
-    bee.cache_status(t.job_id, x.visit_id) AS cache_status,
-    bee.content_type(t.job_id, x.visit_id) AS content_type,
-    x.error,
-    greatest(x.attempts - 1, 0) AS retry_count,
-    (-t.priority)::real AS priority_score
-FROM (
-    SELECT d.task_id, 'completed'::text AS status, d.started_at, d.finished_at,
-        (d.result ->> 'status')::integer AS status_code,
-        (d.result ->> 'visit_id')::bigint AS visit_id, d.error, d.attempts::integer AS attempts
-    FROM queue.done d WHERE d.status = 0
-    UNION ALL
-    SELECT d.task_id, CASE d.status WHEN 1 THEN 'failed' ELSE 'skipped' END AS status,
-        d.started_at, d.finished_at, (d.result ->> 'status')::integer AS status_code,
-        (d.result ->> 'visit_id')::bigint AS visit_id,
-        coalesce(d.error, CASE d.status WHEN 3 THEN 'cancelled' END) AS error, d.attempts
-    FROM queue.done d WHERE d.status <> 0
-    UNION ALL
-    SELECT l.task_id, 'running' AS status, e.claimed_at AS started_at, NULL AS finished_at,
-        NULL AS status_code, NULL AS visit_id, NULL AS error, l.attempts
-    FROM queue.leased l JOIN queue.lease e ON e.id = l.lease_id
-    UNION ALL
-    SELECT r.task_id, 'pending' AS status, NULL AS started_at, NULL AS finished_at,
-        NULL AS status_code, NULL AS visit_id, NULL AS error, r.attempts
-    FROM queue.ready r
-    WHERE EXISTS (SELECT FROM queue.lane l WHERE l.id = r.lane_id AND l.open)
-    UNION ALL
-    SELECT w.task_id, 'pending' AS status, NULL AS started_at, NULL AS finished_at,
-        NULL AS status_code, NULL AS visit_id, NULL AS error, w.attempts
-    FROM queue.waiting w
-    WHERE EXISTS (SELECT FROM queue.lane l WHERE l.id = w.lane_id AND l.open)
-) x
-JOIN queue.task t ON t.id = x.task_id
-WHERE t.kind = 'single_urls';
+    (p.task).id::text AS id,
+    (p.job).id_text::text AS job_id,
+    bee.domain_of((p.task).organisation_id, (p.task).payload ->> 'url') AS domain_id,
+    bee.page_of((p.task).organisation_id, (p.task).payload ->> 'url') AS page_id,
+    CASE p.state WHEN 'queued' THEN 'pending' ELSE p.state END AS status,
+    CASE (p.task).source WHEN 1 THEN 'link' WHEN 2 THEN 'sitemap' ELSE 'manual' END AS source_type,
+    (p.task).payload ->> 'found_on' AS source_url,
+    (p.task).created_at AS created_at,
+    p.started_at,
+    p.finished_at AS completed_at,
+    (p.result ->> 'status')::integer AS status_code,
+    bee.response_time((p.task).job_id, (p.result ->> 'visit_id')::bigint) AS response_time,
+    bee.cache_status((p.task).job_id, (p.result ->> 'visit_id')::bigint) AS cache_status,
+    bee.content_type((p.task).job_id, (p.result ->> 'visit_id')::bigint) AS content_type,
+    p.error,
+    greatest(p.attempts - 1, 0) AS retry_count,
+    (-(p.task).priority)::real AS priority_score
+FROM queue.place p
+WHERE (p.task).kind = 'single_urls';
 
 CREATE OR REPLACE VIEW bee.users WITH (security_invoker = true) AS
 SELECT m.id::text AS id, m.email, m.full_name, m.organisation_id::text AS organisation_id,

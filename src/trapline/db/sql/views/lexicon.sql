@@ -55,13 +55,24 @@ SELECT
     j.metadata,
     j.variables,
     jsonb_build_object(
-        'pages_crawled', j.completed, 'pages_pending', j.remaining, 'errors', j.failed,
-        'pages_skipped', j.skipped, 'total', j.total,
+        'pages_crawled', j.completed - u.completed, 'pages_pending', j.remaining - u.open,
+        'errors', j.failed - u.failed, 'pages_skipped', j.skipped, 'total', j.total - u.total,
         'last_update', greatest(j.created_at, j.started_at, j.finished_at)
     ) AS progress,
     j.created_at,
     greatest(j.created_at, j.started_at, j.finished_at) AS updated_at
 FROM queue.job j
+-- The few tasks that are no pages. A scrape has none. Who does not ask for them does not count them.
+LEFT JOIN LATERAL (
+    SELECT
+        count(*) AS total,
+        count(*) FILTER (WHERE d.status = 0) AS completed,
+        count(*) FILTER (WHERE d.status = 1) AS failed,
+        -- Of a job that has ended, nothing is open.
+        count(*) FILTER (WHERE d.task_id IS NULL AND j.finished_at IS NULL) AS open
+    FROM queue.task t LEFT JOIN queue.done d ON d.task_id = t.id
+    WHERE j.kind <> 'scrape' AND t.job_id = j.id AND NOT t.counted
+) u ON true
 WHERE j.kind IN ('crawl', 'batch_scrape', 'scrape', 'ingest', 'warm') AND NOT j.standing;
 
 -- A page with its latest version; store.version has those before.

@@ -1,6 +1,6 @@
 -- NuQ, the queue of Firecrawl: tasks that visit pages as queue_scrape, their jobs as group_crawl.
--- A status, and whether there is a group, is a constant of each branch: so a query that asks for one
--- reads only that branch, by the index of its own tables.
+-- Whether there is a group is a constant of each branch, as the status is in queue.place: so a query
+-- that asks for one reads only that branch, by the index of its own tables.
 
 DO $$
 BEGIN
@@ -45,22 +45,24 @@ RETURN jsonb_build_object('webhook', jsonb_build_object(
     'url', e.url, 'events', to_jsonb(e.events), 'metadata', e.metadata));
 
 -- What was found, in the words of NuQ. Bytes are not in it: they are compressed, in store.blob.
-CREATE OR REPLACE FUNCTION nuq.document_of(t queue.task, d queue.done, v store.version)
+CREATE OR REPLACE FUNCTION nuq.document_of(
+    t queue.task, result jsonb, finished_at timestamptz, v store.version
+)
 RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN jsonb_strip_nulls(jsonb_build_object(
     'id', v.id::text,
-    'url', d.result ->> 'url',
+    'url', result ->> 'url',
     'content', coalesce(v.markdown, ''),
     'markdown', v.markdown,
-    'llm_extraction', d.result #> '{answers,json}',
+    'llm_extraction', result #> '{answers,json}',
     'createdAt', v.fetched_at,
-    'updatedAt', d.finished_at,
+    'updatedAt', finished_at,
     'type', v.page_type,
     'linksOnPage', v.links,
     'childrenLinks', jsonb_path_query_array(
         v.links, '$[*] ? (@ starts with $origin)',
-        jsonb_build_object('origin', substring(d.result ->> 'url' FROM '^https?://[^/]+/'))),
+        jsonb_build_object('origin', substring(result ->> 'url' FROM '^https?://[^/]+/'))),
     'provider', 'trapline',
     'warning', v.warning,
     'metadata', coalesce(v.metadata -> 'declared', '{}') || jsonb_build_object(
@@ -69,225 +71,83 @@ RETURN jsonb_strip_nulls(jsonb_build_object(
         'language', v.language,
         'author', v.metadata -> 'author',
         'sourceURL', t.payload ->> 'url',
-        'url', d.result ->> 'url',
-        'statusCode', d.result -> 'status',
+        'url', result ->> 'url',
+        'statusCode', result -> 'status',
         'contentType', v.content_type
     )
 ));
 
+-- The status of a place; an unknown state would show itself as null.
+CREATE OR REPLACE FUNCTION nuq.status_of(state text) RETURNS nuq.job_status
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE state
+    WHEN 'completed' THEN 'completed'::nuq.job_status
+    -- What was skipped or cancelled has not come either, and says why.
+    WHEN 'failed' THEN 'failed'::nuq.job_status WHEN 'skipped' THEN 'failed'::nuq.job_status
+    WHEN 'running' THEN 'active'::nuq.job_status WHEN 'queued' THEN 'queued'::nuq.job_status
+END;
+
 CREATE OR REPLACE VIEW nuq.queue_scrape WITH (security_invoker = true) AS
--- Pages of a crawl or batch that came.
+-- Tasks of crawls and batches.
 SELECT
-    queue.uuid_of(t.id) AS id,
-    'completed'::nuq.job_status AS status,
-    t.priority::integer AS priority,
-    t.created_at,
-    d.finished_at,
-    NULL::uuid AS lock,
-    NULL::timestamptz AS locked_at,
-    d.stalls::integer AS stalls,
-    nuq.data_of(t, j) || coalesce((
-        SELECT nuq.webhook_of(e) FROM deliver.endpoint e WHERE e.job_id = t.job_id LIMIT 1), '{}') AS data,
-    nuq.document_of(t, d, v) AS returnvalue,
-    NULL::text AS failedreason,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    NULL::text AS listen_channel_id
-FROM queue.task t
-JOIN queue.done d ON d.task_id = t.id
-JOIN queue.job j ON j.id = t.job_id
-LEFT JOIN store.version v ON v.id = (d.result ->> 'version_id')::bigint
-WHERE d.status = 0 AND t.kind IN ('single_urls', 'kickoff', 'kickoff_sitemap')
-    AND j.kind IN ('crawl', 'batch_scrape', 'ingest', 'warm')
+    queue.uuid_of((p.task).id) AS id,
+    nuq.status_of(p.state) AS status,
+    (p.task).priority::integer AS priority,
+    (p.task).created_at AS created_at,
+    p.finished_at,
+    queue.uuid_of(p.lease_id) AS lock,
+    CASE WHEN p.state = 'running' THEN p.started_at END AS locked_at,
+    p.stalls,
+    nuq.data_of(p.task, p.job) || coalesce((
+        SELECT nuq.webhook_of(e) FROM deliver.endpoint e WHERE e.job_id = (p.task).job_id LIMIT 1
+    ), '{}') AS data,
+    CASE WHEN p.state = 'completed' THEN nuq.document_of(p.task, p.result, p.finished_at, v) END AS returnvalue,
+    p.error AS failedreason,
+    (p.task).organisation_id AS owner_id,
+    (p.task).job_id AS group_id,
+    CASE WHEN p.state IN ('running', 'queued') THEN 'trapline_job' END AS listen_channel_id
+FROM queue.place p
+LEFT JOIN store.version v ON v.id = (p.result ->> 'version_id')::bigint
+WHERE (p.task).kind IN ('single_urls', 'kickoff', 'kickoff_sitemap')
+    AND (p.job).kind IN ('crawl', 'batch_scrape', 'ingest', 'warm')
+    -- What a limit holds back is the backlog.
+    AND NOT p.held
 UNION ALL
 -- Single scrapes, whose id is the one that their caller got.
 SELECT
-    j.id,
-    'completed' AS status,
-    t.priority,
-    j.created_at,
-    d.finished_at,
-    NULL AS lock,
-    NULL AS locked_at,
-    d.stalls,
-    nuq.data_of(t, j) AS data,
-    nuq.document_of(t, d, v) AS returnvalue,
-    NULL AS failedreason,
-    j.organisation_id AS owner_id,
+    (p.job).id AS id,
+    nuq.status_of(p.state) AS status,
+    (p.task).priority,
+    (p.task).created_at AS created_at,
+    p.finished_at,
+    queue.uuid_of(p.lease_id) AS lock,
+    CASE WHEN p.state = 'running' THEN p.started_at END AS locked_at,
+    p.stalls,
+    nuq.data_of(p.task, p.job) AS data,
+    CASE WHEN p.state = 'completed' THEN nuq.document_of(p.task, p.result, p.finished_at, v) END AS returnvalue,
+    p.error AS failedreason,
+    (p.job).organisation_id AS owner_id,
     NULL AS group_id,
-    NULL AS listen_channel_id
-FROM queue.job j
-JOIN queue.task t ON t.job_id = j.id
-JOIN queue.done d ON d.task_id = t.id
-LEFT JOIN store.version v ON v.id = (d.result ->> 'version_id')::bigint
-WHERE d.status = 0 AND t.kind = 'single_urls' AND j.kind = 'scrape'
-UNION ALL
--- What failed, was skipped or was cancelled, always with a reason.
-SELECT
-    queue.uuid_of(t.id) AS id,
-    'failed' AS status,
-    t.priority,
-    t.created_at,
-    d.finished_at,
-    NULL AS lock,
-    NULL AS locked_at,
-    d.stalls,
-    nuq.data_of(t, j) || coalesce((
-        SELECT nuq.webhook_of(e) FROM deliver.endpoint e WHERE e.job_id = t.job_id LIMIT 1), '{}') AS data,
-    NULL AS returnvalue,
-    coalesce(d.error, CASE d.status WHEN 2 THEN 'skipped' ELSE 'cancelled' END) AS failedreason,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    NULL AS listen_channel_id
-FROM queue.done d
-JOIN queue.task t ON t.id = d.task_id
-JOIN queue.job j ON j.id = t.job_id
-WHERE d.status <> 0 AND t.kind IN ('single_urls', 'kickoff', 'kickoff_sitemap')
-    AND j.kind IN ('crawl', 'batch_scrape', 'ingest', 'warm')
-UNION ALL
-SELECT
-    j.id,
-    'failed' AS status,
-    t.priority,
-    j.created_at,
-    d.finished_at,
-    NULL AS lock,
-    NULL AS locked_at,
-    d.stalls,
-    nuq.data_of(t, j) AS data,
-    NULL AS returnvalue,
-    coalesce(d.error, CASE d.status WHEN 2 THEN 'skipped' ELSE 'cancelled' END) AS failedreason,
-    j.organisation_id AS owner_id,
-    NULL AS group_id,
-    NULL AS listen_channel_id
-FROM queue.done d
-JOIN queue.task t ON t.id = d.task_id
-JOIN queue.job j ON j.id = t.job_id
-WHERE d.status <> 0 AND t.kind = 'single_urls' AND j.kind = 'scrape'
-UNION ALL
--- What runs.
-SELECT
-    queue.uuid_of(t.id) AS id,
-    'active' AS status,
-    t.priority,
-    t.created_at,
-    NULL AS finished_at,
-    queue.uuid_of(l.id) AS lock,
-    l.claimed_at AS locked_at,
-    x.stalls,
-    nuq.data_of(t, j) || coalesce((
-        SELECT nuq.webhook_of(e) FROM deliver.endpoint e WHERE e.job_id = t.job_id LIMIT 1), '{}') AS data,
-    NULL AS returnvalue,
-    NULL AS failedreason,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    'trapline_job' AS listen_channel_id
-FROM queue.leased x
-JOIN queue.lease l ON l.id = x.lease_id
-JOIN queue.task t ON t.id = x.task_id
-JOIN queue.job j ON j.id = t.job_id
-WHERE t.kind IN ('single_urls', 'kickoff', 'kickoff_sitemap')
-    AND j.kind IN ('crawl', 'batch_scrape', 'ingest', 'warm')
-UNION ALL
-SELECT
-    j.id,
-    'active' AS status,
-    t.priority,
-    j.created_at,
-    NULL AS finished_at,
-    queue.uuid_of(l.id) AS lock,
-    l.claimed_at AS locked_at,
-    x.stalls,
-    nuq.data_of(t, j) AS data,
-    NULL AS returnvalue,
-    NULL AS failedreason,
-    j.organisation_id AS owner_id,
-    NULL AS group_id,
-    'trapline_job' AS listen_channel_id
-FROM queue.leased x
-JOIN queue.lease l ON l.id = x.lease_id
-JOIN queue.task t ON t.id = x.task_id
-JOIN queue.job j ON j.id = t.job_id
-WHERE t.kind = 'single_urls' AND j.kind = 'scrape'
-UNION ALL
--- What waits, but for what is held back by a limit: that is the backlog.
-SELECT
-    queue.uuid_of(t.id) AS id,
-    'queued' AS status,
-    t.priority,
-    t.created_at,
-    NULL AS finished_at,
-    NULL AS lock,
-    NULL AS locked_at,
-    w.stalls,
-    nuq.data_of(t, j) || coalesce((
-        SELECT nuq.webhook_of(e) FROM deliver.endpoint e WHERE e.job_id = t.job_id LIMIT 1), '{}') AS data,
-    NULL AS returnvalue,
-    NULL AS failedreason,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    'trapline_job' AS listen_channel_id
-FROM (
-    SELECT r.task_id, r.stalls FROM queue.ready r
-    UNION ALL SELECT w.task_id, w.stalls FROM queue.waiting w
-) w
-JOIN queue.task t ON t.id = w.task_id
-JOIN queue.job j ON j.id = t.job_id
-LEFT JOIN queue.quota q ON q.organisation_id = t.organisation_id
-LEFT JOIN tenancy.organisation o ON o.id = t.organisation_id
-WHERE t.kind IN ('single_urls', 'kickoff', 'kickoff_sitemap')
-    AND j.kind IN ('crawl', 'batch_scrape', 'ingest', 'warm')
-    AND j.status IN ('pending', 'running', 'paused')
-    AND NOT coalesce(j.active >= j.max_active, false)
-    AND NOT coalesce(q.active >= o.max_concurrency, false)
-UNION ALL
-SELECT
-    j.id,
-    'queued' AS status,
-    t.priority,
-    j.created_at,
-    NULL AS finished_at,
-    NULL AS lock,
-    NULL AS locked_at,
-    w.stalls,
-    nuq.data_of(t, j) AS data,
-    NULL AS returnvalue,
-    NULL AS failedreason,
-    j.organisation_id AS owner_id,
-    NULL AS group_id,
-    'trapline_job' AS listen_channel_id
-FROM (
-    SELECT r.task_id, r.stalls FROM queue.ready r
-    UNION ALL SELECT w.task_id, w.stalls FROM queue.waiting w
-) w
-JOIN queue.task t ON t.id = w.task_id
-JOIN queue.job j ON j.id = t.job_id
-WHERE t.kind = 'single_urls' AND j.kind = 'scrape'
-    AND j.status IN ('pending', 'running', 'paused');
+    CASE WHEN p.state IN ('running', 'queued') THEN 'trapline_job' END AS listen_channel_id
+FROM queue.place p
+LEFT JOIN store.version v ON v.id = (p.result ->> 'version_id')::bigint
+WHERE (p.task).kind = 'single_urls' AND (p.job).kind = 'scrape';
 
 -- Queued, and their job or organisation has as many in flight as it may have.
 CREATE OR REPLACE VIEW nuq.queue_scrape_backlog WITH (security_invoker = true) AS
 SELECT
-    queue.uuid_of(t.id) AS id,
-    nuq.data_of(t, j) || coalesce((
-        SELECT nuq.webhook_of(e) FROM deliver.endpoint e WHERE e.job_id = t.job_id LIMIT 1), '{}') || '{"concurrencyLimited": true}' AS data,
-    t.created_at,
-    t.priority::integer AS priority,
+    queue.uuid_of((p.task).id) AS id,
+    nuq.data_of(p.task, p.job) || coalesce((
+        SELECT nuq.webhook_of(e) FROM deliver.endpoint e WHERE e.job_id = (p.task).job_id LIMIT 1
+    ), '{}') || '{"concurrencyLimited": true}' AS data,
+    (p.task).created_at AS created_at,
+    (p.task).priority::integer AS priority,
     'trapline_job'::text AS listen_channel_id,
-    t.organisation_id AS owner_id,
-    t.job_id AS group_id,
-    w.deadline AS times_out_at
-FROM (
-    SELECT r.task_id, r.deadline FROM queue.ready r
-    UNION ALL SELECT w.task_id, w.deadline FROM queue.waiting w
-) w
-JOIN queue.task t ON t.id = w.task_id
-JOIN queue.job j ON j.id = t.job_id
-LEFT JOIN queue.quota q ON q.organisation_id = t.organisation_id
-LEFT JOIN tenancy.organisation o ON o.id = t.organisation_id
-WHERE t.kind IN ('single_urls', 'kickoff', 'kickoff_sitemap')
-    AND j.status IN ('pending', 'running', 'paused')
-    AND (j.active >= j.max_active OR q.active >= o.max_concurrency);
+    (p.task).organisation_id AS owner_id,
+    (p.task).job_id AS group_id,
+    p.deadline AS times_out_at
+FROM queue.place p
+WHERE (p.task).kind IN ('single_urls', 'kickoff', 'kickoff_sitemap') AND p.held;
 
 CREATE OR REPLACE VIEW nuq.group_crawl WITH (security_invoker = true) AS
 SELECT

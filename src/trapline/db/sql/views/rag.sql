@@ -3,49 +3,31 @@
 
 CREATE OR REPLACE VIEW rag.processing_jobs WITH (security_invoker = true) AS
 SELECT
-    queue.uuid_of(t.id) AS id,
-    (t.payload ->> 'application_id')::uuid AS application_id,
-    (t.payload ->> 'source_id')::uuid AS knowledge_source_id,
-    CASE WHEN t.kind = 'file' THEN 'file' WHEN s.kind = 'site' THEN 'crawl_page' ELSE 'url' END
-        ::varchar AS type,
-    x.status::varchar AS status,
-    -t.priority::integer AS priority,
-    t.payload,
-    x.attempts::integer AS attempts,
-    t.max_attempts::integer AS max_attempts,
-    x.error AS last_error,
-    t.created_at,
-    x.started_at,
-    x.finished_at AS completed_at,
-    x.heartbeat_at,
+    queue.uuid_of((p.task).id) AS id,
+    ((p.task).payload ->> 'application_id')::uuid AS application_id,
+    ((p.task).payload ->> 'source_id')::uuid AS knowledge_source_id,
+    -- Pages that a Firecrawl elsewhere tells of come as files, but are pages.
+    CASE coalesce(s.kind, (p.task).kind)
+        WHEN 'site' THEN 'crawl_page' WHEN 'file' THEN 'file' ELSE 'url'
+    END::varchar AS type,
+    CASE p.state
+        WHEN 'queued' THEN 'pending' WHEN 'running' THEN 'processing' WHEN 'skipped' THEN 'cancelled'
+        ELSE p.state
+    END::varchar AS status,
+    -(p.task).priority::integer AS priority,
+    (p.task).payload AS payload,
+    p.attempts,
+    (p.task).max_attempts::integer AS max_attempts,
+    p.error AS last_error,
+    (p.task).created_at AS created_at,
+    p.started_at,
+    p.finished_at AS completed_at,
+    p.heartbeat_at,
     s.config AS embedding_config,
-    j.member_id AS user_id
-FROM (
-    SELECT d.task_id,
-        CASE d.status WHEN 0 THEN 'completed' WHEN 1 THEN 'failed' ELSE 'cancelled' END AS status,
-        d.attempts, d.error, d.started_at, d.finished_at, NULL::timestamptz AS heartbeat_at
-    FROM queue.done d
-    UNION ALL
-    SELECT l.task_id, 'processing' AS status, l.attempts, NULL AS error,
-        e.claimed_at AS started_at, NULL AS finished_at,
-        greatest(a.heartbeat_at, e.claimed_at) AS heartbeat_at
-    FROM queue.leased l
-    JOIN queue.lease e ON e.id = l.lease_id
-    LEFT JOIN queue.agent a ON a.id = e.agent_id
-    UNION ALL
-    SELECT r.task_id, 'pending' AS status, r.attempts, NULL AS error, NULL AS started_at,
-        NULL AS finished_at, NULL AS heartbeat_at
-    FROM queue.ready r
-    UNION ALL
-    SELECT w.task_id, 'pending' AS status, w.attempts, NULL AS error, NULL AS started_at,
-        NULL AS finished_at, NULL AS heartbeat_at
-    FROM queue.waiting w
-) x
-JOIN queue.task t ON t.id = x.task_id
-JOIN queue.job j ON j.id = t.job_id
-LEFT JOIN knowledge.source s ON s.id = (t.payload ->> 'source_id')::uuid
-WHERE t.kind IN ('file', 'index')
-    AND (x.status <> 'pending' OR j.status IN ('pending', 'running', 'paused'));
+    (p.job).member_id AS user_id
+FROM queue.place p
+LEFT JOIN knowledge.source s ON s.id = ((p.task).payload ->> 'source_id')::uuid
+WHERE (p.task).kind IN ('file', 'index');
 
 CREATE OR REPLACE VIEW rag.knowledge_sources WITH (security_invoker = true) AS
 SELECT

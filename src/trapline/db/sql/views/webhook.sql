@@ -10,92 +10,74 @@ EXCEPTION WHEN data_exception THEN
 END
 $$;
 
--- What operations of one type took for a job.
-CREATE OR REPLACE FUNCTION webhook.took(job uuid, kind text) RETURNS double precision
-LANGUAGE sql STABLE PARALLEL SAFE
-RETURN coalesce(
-    (SELECT x.milliseconds FROM measure.job_time x WHERE x.job_id = job AND x.type = kind), 0.0);
-
+-- Jobs, and those that are gone, each by columns alone: so the planner sees through to the indexes of
+-- both tables, also from a join. What is computed stands outside, where only who asks for it pays.
 CREATE OR REPLACE VIEW webhook.crawl_sessions WITH (security_invoker = true) AS
 SELECT
-    j.id,
-    j.id::text::varchar AS job_id,
-    coalesce(j.options ->> 'url', (
-        SELECT t.payload ->> 'url' FROM queue.task t WHERE t.job_id = j.id ORDER BY t.id LIMIT 1
+    s.id,
+    s.job_id,
+    coalesce(s.url, (
+        SELECT t.payload ->> 'url' FROM queue.task t WHERE t.job_id = s.id ORDER BY t.id LIMIT 1
     ), '')::varchar AS base_url,
-    CASE j.kind WHEN 'batch_scrape' THEN 'scrape_batch' ELSE j.kind END::varchar AS operation_type,
-    coalesce(j.started_at, j.created_at) AS started_at,
-    j.finished_at AS completed_at,
-    CASE WHEN j.finished_at IS NULL THEN 'in_progress' ELSE j.status END::varchar AS status,
-    CASE WHEN j.finished_at IS NOT NULL THEN j.status = 'completed' END AS success,
-    (j.total - u.total)::integer AS total_urls,
-    (j.completed - u.completed)::integer AS completed_urls,
-    (j.failed - u.failed)::integer AS failed_urls,
-    (j.total - u.total)::integer AS total_pages,
-    u.indexed::integer AS pages_indexed,
-    (j.failed - u.failed)::integer AS pages_failed,
-    webhook.took(j.id, 'chunking') AS total_chunking_ms,
-    webhook.took(j.id, 'embedding') AS total_embedding_ms,
-    webhook.took(j.id, 'vector') AS total_qdrant_ms,
-    webhook.took(j.id, 'bm25') AS total_bm25_ms,
-    (extract(epoch FROM j.finished_at - coalesce(j.started_at, j.created_at)) * 1000)
-        ::double precision AS duration_ms,
-    coalesce(webhook.moment(j.metadata ->> 'initiated_at'), j.created_at) AS initiated_at,
-    (extract(epoch FROM j.finished_at
-        - coalesce(webhook.moment(j.metadata ->> 'initiated_at'), j.created_at)) * 1000)
+    CASE s.kind WHEN 'batch_scrape' THEN 'scrape_batch' ELSE s.kind END::varchar AS operation_type,
+    s.started_at,
+    s.finished_at AS completed_at,
+    CASE WHEN s.finished_at IS NULL THEN 'in_progress' ELSE s.status END::varchar AS status,
+    CASE WHEN s.finished_at IS NOT NULL THEN s.status = 'completed' END AS success,
+    (s.total - s.beside[1])::integer AS total_urls,
+    (s.completed - s.beside[2])::integer AS completed_urls,
+    (s.failed - s.beside[3])::integer AS failed_urls,
+    (s.total - s.beside[1])::integer AS total_pages,
+    -- What an ingest does, it makes searchable.
+    CASE s.kind WHEN 'ingest' THEN s.completed - s.beside[2] ELSE s.beside[4] END::integer AS pages_indexed,
+    (s.failed - s.beside[3])::integer AS pages_failed,
+    coalesce((SELECT x.milliseconds FROM measure.job_time x
+              WHERE x.job_id = s.id AND x.type = 'chunking'), 0.0) AS total_chunking_ms,
+    coalesce((SELECT x.milliseconds FROM measure.job_time x
+              WHERE x.job_id = s.id AND x.type = 'embedding'), 0.0) AS total_embedding_ms,
+    coalesce((SELECT x.milliseconds FROM measure.job_time x
+              WHERE x.job_id = s.id AND x.type = 'vector'), 0.0) AS total_qdrant_ms,
+    coalesce((SELECT x.milliseconds FROM measure.job_time x
+              WHERE x.job_id = s.id AND x.type = 'bm25'), 0.0) AS total_bm25_ms,
+    (extract(epoch FROM s.finished_at - s.started_at) * 1000)::double precision AS duration_ms,
+    coalesce(webhook.moment(s.metadata ->> 'initiated_at'), s.created_at) AS initiated_at,
+    (extract(epoch FROM s.finished_at
+        - coalesce(webhook.moment(s.metadata ->> 'initiated_at'), s.created_at)) * 1000)
         ::double precision AS e2e_duration_ms,
-    coalesce(j.options -> 'index' = 'true', false) AS auto_index,
-    j.expires_at,
-    j.metadata AS extra_metadata,
-    j.error AS error_message,
-    j.created_at,
-    greatest(j.created_at, j.started_at, j.finished_at) AS updated_at
-FROM queue.job j
--- The few tasks that are no pages: kickoffs, sitemaps, indexing. A scrape has none.
-CROSS JOIN LATERAL (
-    SELECT
-        count(*) AS total,
-        count(*) FILTER (WHERE d.status = 0) AS completed,
-        count(*) FILTER (WHERE d.status = 1) AS failed,
-        count(*) FILTER (WHERE d.status = 0 AND t.kind IN ('index', 'file')) AS indexed
-    FROM queue.task t LEFT JOIN queue.done d ON d.task_id = t.id
-    WHERE j.kind <> 'scrape' AND t.job_id = j.id AND NOT t.counted
-) u
-WHERE NOT j.standing
-UNION ALL
-SELECT
-    p.id,
-    p.id::text::varchar AS job_id,
-    p.base_url::varchar AS base_url,
-    CASE p.kind WHEN 'batch_scrape' THEN 'scrape_batch' ELSE p.kind END AS operation_type,
-    p.started_at,
-    p.finished_at AS completed_at,
-    p.status,
-    p.status = 'completed' AS success,
-    p.total::integer AS total_urls,
-    p.completed::integer AS completed_urls,
-    p.failed::integer AS failed_urls,
-    p.total::integer AS total_pages,
-    p.indexed::integer AS pages_indexed,
-    p.failed::integer AS pages_failed,
-    webhook.took(p.id, 'chunking') AS total_chunking_ms,
-    webhook.took(p.id, 'embedding') AS total_embedding_ms,
-    webhook.took(p.id, 'vector') AS total_qdrant_ms,
-    webhook.took(p.id, 'bm25') AS total_bm25_ms,
-    (extract(epoch FROM p.finished_at - p.started_at) * 1000)::double precision AS duration_ms,
-    coalesce(webhook.moment(p.metadata ->> 'initiated_at'), p.created_at) AS initiated_at,
-    (extract(epoch FROM p.finished_at
-        - coalesce(webhook.moment(p.metadata ->> 'initiated_at'), p.created_at)) * 1000)
-        ::double precision AS e2e_duration_ms,
-    p.auto_index,
-    p.expired_at AS expires_at,
-    p.metadata AS extra_metadata,
-    p.error AS error_message,
-    p.created_at,
-    p.finished_at AS updated_at
-FROM queue.past_job p
--- A large job goes in parts; until the last one it is there itself.
-WHERE NOT EXISTS (SELECT FROM queue.job j WHERE j.id = p.id);
+    s.auto_index,
+    s.expires_at,
+    s.metadata AS extra_metadata,
+    s.error AS error_message,
+    s.created_at,
+    greatest(s.created_at, s.started_at, s.finished_at) AS updated_at
+FROM (
+    SELECT j.id, j.id_text AS job_id, j.options ->> 'url' AS url, j.kind, j.begun_at AS started_at,
+        j.finished_at, j.status, j.total, j.completed, j.failed,
+        -- The few tasks that are no pages: kickoffs, sitemaps, indexing. A scrape has none.
+        CASE WHEN j.kind = 'scrape' THEN '{0,0,0,0}' ELSE (
+            SELECT ARRAY[
+                count(*),
+                count(*) FILTER (WHERE d.status = 0),
+                count(*) FILTER (WHERE d.status = 1),
+                count(*) FILTER (WHERE d.status = 0 AND t.kind IN ('index', 'file'))
+            ]
+            FROM queue.task t LEFT JOIN queue.done d ON d.task_id = t.id
+            WHERE t.job_id = j.id AND NOT t.counted
+        ) END AS beside,
+        j.metadata, coalesce(j.options -> 'index' = 'true', false) AS auto_index, j.expires_at,
+        j.error, j.created_at, j.standing, false AS past
+    FROM queue.job j
+    UNION ALL
+    SELECT p.id, p.id_text, p.base_url, p.kind, p.started_at,
+        p.finished_at, p.status, p.total, p.completed, p.failed,
+        ARRAY[0, 0, 0, p.indexed],
+        p.metadata, p.auto_index, p.expired_at,
+        p.error, p.created_at, false, true
+    FROM queue.past_job p
+) s
+WHERE NOT s.standing
+    -- A large job goes in parts; until the last one it is there itself.
+    AND NOT (s.past AND EXISTS (SELECT FROM queue.job j WHERE j.id = s.id));
 
 CREATE OR REPLACE VIEW webhook.operation_metrics WITH (security_invoker = true) AS
 SELECT
