@@ -35,6 +35,7 @@ from trapline.settings import Settings
 Figures = dict[str, object]
 
 SIZES = (10_000, 100_000, 1_000_000)
+PARTS = frozenset({"quality", "fill", "speed", "recall"})
 QUESTIONS = 100
 RECALL_QUESTIONS = 40
 
@@ -48,6 +49,9 @@ _BEGUN = time.perf_counter()
 
 async def measured(given: argparse.Namespace) -> tuple[list[dict[str, object]], Figures]:
     sizes = tuple(map(int, given.sizes.split(",")))
+    parts = frozenset(given.parts.split(","))
+    if unknown := parts - PARTS:
+        raise SystemExit(f"There are no parts {', '.join(sorted(unknown))}.")
     with tempfile.TemporaryDirectory(prefix="trapline-bench-") as fresh:
         home = Path(given.home or fresh)
         # Half a million texts are made between two statements of one transaction.
@@ -56,16 +60,16 @@ async def measured(given: argparse.Namespace) -> tuple[list[dict[str, object]], 
         )
         async with Database.open(settings) as database:
             figures: Figures = {}
-            if not given.speed_alone:
+            if "quality" in parts:
                 rows, judgement = await judged.together(database, tiers())
                 report("Cranfield", rows, judgement)
                 figures |= judgement
                 # The tier that is always there; that of the other stands beside it.
                 figures["hybrid_minus_best_leg"] = judgement["hybrid_minus_best_leg_static"]
                 say("quality is measured")
-            if given.quality_alone:
+            if parts == {"quality"}:
                 return [], figures
-            lines, more = await grown(database, sizes, home / "vectors.npy", given.fill_alone)
+            lines, more = await grown(database, sizes, home / "vectors.npy", parts)
         return lines, figures | more
 
 
@@ -84,7 +88,7 @@ async def grown(
     database: Database,
     sizes: tuple[int, ...],
     file: Path,
-    fill_alone: bool,
+    parts: frozenset[str],
 ) -> tuple[list[dict[str, object]], Figures]:
     """Fill the index to each size and measure there. What an earlier run filled is used."""
     corpus = Corpus()
@@ -99,12 +103,13 @@ async def grown(
         if size > before:
             figures |= await filled(library, before, size, file)
             before = size
-        if not fill_alone:
+        if "speed" in parts and size == before:
             await timed(
                 Stopwatch.of(database, library.place.organisation_id, corpus), size, rows, figures
             )
-    if not fill_alone:
+    if "recall" in parts:
         figures |= await _recalls(library, np.load(file))
+    if rows:
         alone = [r for r in rows if r["passages"] == sizes[-1] and r["clients"] == 1]
         p95s = {str(r["filter"]): float(str(r["p95 ms"])) for r in alone}
         name = "1m" if sizes[-1] == SIZES[-1] else str(sizes[-1])
@@ -148,6 +153,8 @@ async def timed(
                     "p50 ms": took.p50,
                     "p95 ms": took.p95,
                     "searches/s": took.a_second,
+                    "CPU ms, Python": took.python,
+                    "CPU ms, PostgreSQL": took.postgres,
                 }
             )
             say(rows[-1])
@@ -208,9 +215,11 @@ async def _without_index(database: Database) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="Passages, rising.")
-    parser.add_argument("--speed-alone", action="store_true", help="Leave Cranfield out.")
-    parser.add_argument("--quality-alone", action="store_true", help="Cranfield and no more.")
-    parser.add_argument("--fill-alone", action="store_true", help="Measure nothing.")
+    parser.add_argument(
+        "--parts",
+        default="quality,speed,recall",
+        help="Which of quality, fill, speed and recall; speed and recall fill what is missing.",
+    )
     parser.add_argument("--home", help="A directory to fill, and to measure in a later run.")
     rows, figures = asyncio.run(measured(parser.parse_args()))
     shown = {

@@ -1,4 +1,4 @@
-"""Gradient descent for the block network, by hand: numpy, and sparse matrices for the groups.
+"""Gradient descent for the block network, by hand, in numpy.
 
 The loss is the cross entropy of the blocks plus, for each page, one minus the expected word-F1 of
 taking each block with its own probability: pages count alike, as they do in the score.
@@ -6,14 +6,14 @@ taking each block with its own probability: pages count alike, as they do in the
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from benchmarks.extractor.samples import Sample
 from trapline.extract.outline import Floats
-from trapline.extract.scorer import Network
+from trapline.extract.scorer import Group, Network
 
 Array = npt.NDArray[np.float32]
 Starts = npt.NDArray[np.int64]
@@ -34,6 +34,8 @@ _TRUSTED_EPOCHS = 5
 _BELIEVED = 0.4
 _WINDOW = 2
 _CONTEXTS = 10
+# By a random byte: what is kept is raised, so that the sum is expected to stay.
+_DROPPED = np.where(np.arange(256) < _DROP * 256, 0, 1 / (1 - _DROP)).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,16 @@ class Loss:
 
 @dataclass(frozen=True)
 class Batch:
-    matrix: Array
+    own: Array
+    about: Array
+    """What is said of whole pages, a row a page."""
+    page: Starts
+    """The page of each block."""
+    starts: Starts
+    """Where the blocks of each page start, and where all end."""
     labels: Array
     words: Array
     entropy: Array
-    page: npt.NDArray[np.int64]
     context: Context
 
 
@@ -58,75 +65,103 @@ class Batch:
 class Prepared:
     """One page, ready for many epochs."""
 
-    matrix: Array
+    own: Array
+    about: Array
     labels: Array
     words: Array
-    groups: tuple[npt.NDArray[np.int64], ...]
-    window: sparse.csr_matrix
+    groups: tuple[Group, ...]
 
     @classmethod
     def of(cls, sample: Sample, matrix: Floats) -> "Prepared":
-        size = len(sample.blocks)
-        page = np.zeros(size, dtype=np.int64)
+        """`matrix` has the features of blocks, then those of their page, normalised."""
+        width = len(sample.reading.page)
         return cls(
-            matrix,
+            np.ascontiguousarray(matrix[:, :-width]),
+            matrix[0, -width:],
             sample.labels.astype(np.float32),
             sample.blocks.words.astype(np.float32),
-            (page, *(group.of_block for group in sample.groups)),
-            _window(size),
+            sample.groups,
         )
 
 
-def _window(size: int) -> sparse.csr_matrix:
-    reach = [step for step in range(-_WINDOW, _WINDOW + 1) if abs(step) < size]
-    bands = sparse.diags([np.ones(size - abs(step), np.float32) for step in reach], reach)
-    scale = 1 / np.asarray(bands.sum(axis=1)).ravel()
-    return sparse.csr_matrix(sparse.diags(scale.astype(np.float32)) @ bands)
-
-
-def _batch(pages: Sequence[Prepared], masks: Array) -> Batch:
+def _batch(pages: Sequence[Prepared], shown_own: Array, shown_about: Array) -> Batch:
+    """The pages together, with the features that each of them shows."""
     words = np.concatenate([page.words for page in pages])
     weights = [page.words**0.7 for page in pages]
+    starts = np.cumsum([0, *(len(page.words) for page in pages)])
+    own = np.empty((len(words), shown_own.shape[1]), np.float32)
+    for page, shown, start in zip(pages, shown_own, starts.tolist(), strict=False):
+        np.multiply(page.own, shown, out=own[start : start + len(page.words)])
     return Batch(
-        matrix=np.concatenate([p.matrix * mask for p, mask in zip(pages, masks, strict=True)]),
+        own=own,
+        about=np.stack([page.about for page in pages]) * shown_about,
+        page=np.repeat(np.arange(len(pages)), np.diff(starts)),
+        starts=starts,
         labels=np.concatenate([page.labels for page in pages]),
         words=words,
         entropy=np.concatenate([weight / weight.sum() for weight in weights]),
-        page=np.repeat(np.arange(len(pages)), [len(page.words) for page in pages]),
-        context=_context(pages, np.sqrt(words)),
+        context=_context(pages, np.sqrt(words), starts),
     )
 
 
-def _context(pages: Sequence[Prepared], weights: Array) -> Context:
-    size = len(weights)
-    pairs: Context = []
-    places = np.arange(size + 1)
-    for kind in range(_CONTEXTS - 3):
-        offset, numbers = 0, []
-        for page in pages:
-            numbers.append(page.groups[kind] + offset)
-            offset += int(page.groups[kind].max()) + 1
-        group = np.concatenate(numbers)
-        spread = sparse.csr_matrix((np.ones(size, np.float32), group, places), (size, offset))
-        total = np.bincount(group, weights, offset).astype(np.float32)
-        mean = sparse.csr_matrix((weights / total[group], group, places), (size, offset))
-        pairs.append(_through(mean.T.tocsr(), spread))
-    pairs.append(_through(sparse.block_diag([page.window for page in pages], format="csr")))
-    starts = np.cumsum([0, *(len(page.words) for page in pages)])
-    before = _one_sided(weights, starts, _running, _remaining)
-    return [*pairs, before, _one_sided(weights, starts, _remaining, _running)]
+def _context(pages: Sequence[Prepared], weights: Array, starts: Starts) -> Context:
+    blocks = np.arange(starts[-1])
+    page = np.repeat(np.arange(len(pages)), np.diff(starts))
+    return [
+        _grouped(weights, Group(blocks, starts[:-1], page)),
+        *(
+            _grouped(weights, _joined(groups, starts))
+            for groups in zip(*(page.groups for page in pages), strict=True)
+        ),
+        _neighbouring(page),
+        _one_sided(weights, starts, _running, _remaining),
+        _one_sided(weights, starts, _remaining, _running),
+    ]
 
 
-def _through(*matrices: sparse.csr_matrix) -> tuple[Step, Step]:
+def _joined(groups: Sequence[Group], starts: Starts) -> Group:
+    """The groups of several pages as those of one."""
+    before = np.cumsum([0, *(len(group.starts) for group in groups)])
+    return Group(
+        np.concatenate([g.order + start for g, start in zip(groups, starts, strict=False)]),
+        np.concatenate([g.starts + start for g, start in zip(groups, starts, strict=False)]),
+        np.concatenate([g.of_block + count for g, count in zip(groups, before, strict=False)]),
+    )
+
+
+def _grouped(weights: Array, group: Group) -> tuple[Step, Step]:
+    """The weighted mean over the group of each block."""
+    totals = np.add.reduceat(weights[group.order], group.starts)[:, None]
+
     def forward(values: Array) -> Array:
-        for matrix in matrices:
-            values = matrix @ values
-        return values
+        sums = np.add.reduceat((values * weights[:, None])[group.order], group.starts)
+        return (sums / totals)[group.of_block]
 
     def backward(values: Array) -> Array:
-        for matrix in reversed(matrices):
-            values = matrix.T @ values
-        return values
+        sums = np.add.reduceat(values[group.order], group.starts)
+        return (sums / totals)[group.of_block] * weights[:, None]
+
+    return forward, backward
+
+
+def _neighbouring(page: Starts) -> tuple[Step, Step]:
+    """The mean over a block and those up to two places from it on its page."""
+    near = [(page[step:] == page[:-step])[:, None] for step in range(1, _WINDOW + 1)]
+
+    def summed(values: Array) -> Array:
+        total = values.copy()
+        for step, together in enumerate(near, start=1):
+            total[:-step] += values[step:] * together
+            total[step:] += values[:-step] * together
+        return total
+
+    count = summed(np.ones((len(page), 1), np.float32))
+
+    def forward(values: Array) -> Array:
+        return summed(values) / count
+
+    def backward(values: Array) -> Array:
+        return summed(values / count)
 
     return forward, backward
 
@@ -146,21 +181,24 @@ def _one_sided(weights: Array, starts: Starts, there: Sums, back: Sums) -> tuple
 
 def _running(values: Array, starts: Starts) -> Array:
     """Sums from the start of each page on."""
-    sums = np.concatenate((np.zeros((1, values.shape[1])), np.cumsum(values, 0, np.float64)))
-    before = np.repeat(sums[starts[:-1]], np.diff(starts), axis=0)
-    return (sums[1:] - before).astype(np.float32)
+    sums = np.empty_like(values)
+    for start, end in pairwise(starts.tolist()):
+        np.cumsum(values[start:end], axis=0, out=sums[start:end])
+    return sums
 
 
 def _remaining(values: Array, starts: Starts) -> Array:
     """Sums up to the end of each page."""
-    return _running(values[::-1], starts[-1] - starts[::-1])[::-1]
+    sums = np.empty_like(values)
+    for start, end in pairwise(starts.tolist()):
+        np.cumsum(values[start:end][::-1], axis=0, out=sums[start:end][::-1])
+    return sums
 
 
 class Trainer:
     """A network in training: its parameters and their running moments."""
 
-    def __init__(self, features: int, page_features: int, seed: int, loss: Loss) -> None:
-        self._page_features = page_features
+    def __init__(self, features: int, seed: int, loss: Loss) -> None:
         self._loss = loss
         self._random = np.random.default_rng(seed)
         joined = _ALONE + _CONTEXTS * _SHARED
@@ -188,8 +226,7 @@ class Trainer:
             self._random.shuffle(order)
             for start in range(0, len(order), _BATCH):
                 taken = [pages[number] for number in order[start : start + _BATCH]]
-                batch = _batch(taken, self._masks(len(taken), pages[0].matrix.shape[1]))
-                self._descend(self._gradients(batch), steps)
+                self._descend(self._gradients(self._shown(taken)), steps)
         return Network(*self.weights)
 
     def _believable(self, pages: Sequence[Prepared]) -> npt.NDArray[np.int64]:
@@ -202,9 +239,9 @@ class Trainer:
         return np.flatnonzero(scores >= _BELIEVED)
 
     def _expected_f1(self, page: Prepared) -> float:
-        batch = _batch([page], np.ones((1, page.matrix.shape[1]), np.float32))
-        alone_w, alone_b, shared_w, together_w, together_b, out_w, out_b = self.weights
-        alone = np.maximum(batch.matrix @ alone_w + alone_b, 0)
+        batch = _batch([page], np.ones((1, len(page.own.T)), np.float32), np.float32(1))
+        _, _, shared_w, together_w, together_b, out_w, out_b = self.weights
+        alone = np.maximum(self._alone(batch), 0)
         shared = alone @ shared_w
         seen = np.concatenate([alone, *(tell(shared) for tell, _ in batch.context)], axis=1)
         together = np.maximum(seen @ together_w + together_b, 0)
@@ -212,40 +249,60 @@ class Trainer:
         hits = float((chance * page.labels * page.words).sum())
         return 2 * hits / float(((chance + page.labels) * page.words).sum())
 
-    def _masks(self, pages: int, features: int) -> Array:
-        """Which features each page shows this time; a hidden one takes its mean, which is zero.
+    def _shown(self, pages: Sequence[Prepared]) -> Batch:
+        """The pages with some features hidden: those take their mean, which is zero.
 
         What is said of whole pages is hidden more often: a thousand pages are easily told apart
         by it, and then learned by heart.
         """
-        shown = self._random.random((pages, features), np.float32)
-        hiding = np.full(features, _HIDE_OWN, np.float32)
-        hiding[-self._page_features :] = _HIDE_PAGE
-        return (shown >= hiding).astype(np.float32)
+        own = self._random.random((len(pages), pages[0].own.shape[1]), np.float32)
+        about = self._random.random((len(pages), len(pages[0].about)), np.float32)
+        return _batch(
+            pages,
+            (own >= _HIDE_OWN).astype(np.float32),
+            (about >= _HIDE_PAGE).astype(np.float32),
+        )
 
-    def _dropped(self, values: Array) -> tuple[Array, Array]:
-        kept = (self._random.random(values.shape, np.float32) > _DROP) / np.float32(1 - _DROP)
-        return values * kept, kept
+    def _alone(self, batch: Batch) -> Array:
+        """What the first layer makes of each block, before it is bent."""
+        weights, bias = self.weights[:2]
+        width = batch.own.shape[1]
+        alone: Array = batch.own @ weights[:width]
+        alone += (batch.about @ weights[width:] + bias)[batch.page]
+        return alone
+
+    def _gate(self, values: Array) -> Array:
+        """What values are multiplied by: nothing for those below zero and those dropped."""
+        draws = np.frombuffer(self._random.bytes(values.size), np.uint8).reshape(values.shape)
+        gate: Array = _DROPPED.take(draws)
+        gate *= values > 0
+        return gate
 
     def _gradients(self, batch: Batch) -> list[Array]:
-        alone_w, alone_b, shared_w, together_w, together_b, out_w, out_b = self.weights
-        alone_in = batch.matrix @ alone_w + alone_b
-        alone, alone_kept = self._dropped(np.maximum(alone_in, 0))
+        _, _, shared_w, together_w, together_b, out_w, out_b = self.weights
+        alone = self._alone(batch)
+        alone_gate = self._gate(alone)
+        alone *= alone_gate
         shared = alone @ shared_w
         seen = np.concatenate([alone, *(tell(shared) for tell, _ in batch.context)], axis=1)
-        together_in = seen @ together_w + together_b
-        together, together_kept = self._dropped(np.maximum(together_in, 0))
+        together = seen @ together_w
+        together += together_b
+        together_gate = self._gate(together)
+        together *= together_gate
         slope = _slope((together @ out_w)[:, 0] + out_b[0], batch, self._loss)[:, None]
 
-        to_together = (slope @ out_w.T) * together_kept * (together_in > 0)
+        to_together = (slope @ out_w.T) * together_gate
         to_seen = to_together @ together_w.T
         to_shared = np.zeros_like(shared)
         for number, (_, untell) in enumerate(batch.context):
             part = slice(_ALONE + number * _SHARED, _ALONE + (number + 1) * _SHARED)
             to_shared += untell(to_seen[:, part])
-        to_alone = (to_seen[:, :_ALONE] + to_shared @ shared_w.T) * alone_kept * (alone_in > 0)
+        to_alone = to_shared @ shared_w.T
+        to_alone += to_seen[:, :_ALONE]
+        to_alone *= alone_gate
+        of_page = np.add.reduceat(to_alone, batch.starts[:-1])
         return [
-            batch.matrix.T @ to_alone, to_alone.sum(axis=0),
+            np.concatenate((batch.own.T @ to_alone, batch.about.T @ of_page)), of_page.sum(axis=0),
             alone.T @ to_shared,
             seen.T @ to_together, to_together.sum(axis=0),
             together.T @ slope, slope.sum(axis=0),

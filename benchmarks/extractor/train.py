@@ -15,15 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import trapline.extract
-from benchmarks.extractor.lexicons import (
-    INNER,
-    features,
-    inner_part,
-    known_words,
-    learn_scores,
-    page_counts,
-    vocabulary,
-)
+from benchmarks.extractor.lexicons import Lexicons
 from benchmarks.extractor.network import Loss, Prepared, Trainer
 from benchmarks.extractor.pagetypes import train_types
 from benchmarks.extractor.samples import Sample, read_sample
@@ -43,39 +35,51 @@ def read_samples(split: str = REPORTED, parts: int = FOLDS) -> list[Sample]:
     return [read_sample(page, folds[page.domain]) for page in pages]
 
 
-def fit(samples: Sequence[Sample], networks: int, epochs: int) -> Scorer:
-    """Learn from the samples that have text and some of the truth in it."""
-    samples = [s for s in samples if len(s.blocks) and s.labels.max() > 0]
-    counts = [page_counts(sample) for sample in samples]
-    known = known_words(samples)
-    parts = [inner_part(sample) for sample in samples]
-    inner = [
-        learn_scores([c for c, part in zip(counts, parts, strict=True) if part != left], known)
-        for left in range(INNER)
-    ]
-    matrices = [features(s, inner[part]) for s, part in zip(samples, parts, strict=True)]
-    rows = np.concatenate(matrices)
-    mean = rows.mean(axis=0)
-    scale = 1 / (rows.std(axis=0) + np.float32(1e-3))
-    del rows
-    normal = [np.clip((matrix - mean) * scale, -_BOUND, _BOUND) for matrix in matrices]
-    prepared = [Prepared.of(s, matrix) for s, matrix in zip(samples, normal, strict=True)]
-    width = len(samples[0].reading.page)
-    learned = tuple(_network(prepared, width, seed, epochs) for seed in range(networks))
-    pages: Floats = np.array([matrix[0, -width:] for matrix in normal])
-    return Scorer(
-        vocabulary=vocabulary(learn_scores(counts, known)),
-        mean=mean,
-        scale=scale,
-        networks=Ensemble(learned),
-        type_weights=train_types(samples, pages),
-    )
+class Learner:
+    """Pages to learn from, and all that does not depend on which of them are taken."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self._samples = samples
+        self._lexicons = Lexicons(samples)
+
+    def fit(self, left_out: int | None, networks: int, epochs: int) -> Scorer:
+        """Learn from the pages of all folds but one that have text and some of the truth in it."""
+        taken = [
+            number
+            for number, sample in enumerate(self._samples)
+            if sample.fold != left_out and len(sample.blocks) and sample.labels.max() > 0
+        ]
+        scores, inner = self._lexicons.learn(taken)
+        matrices = [self._lexicons.inner_features(number, inner) for number in taken]
+        mean, scale = _spread(matrices)
+        for matrix in matrices:
+            np.clip((matrix - mean) * scale, -_BOUND, _BOUND, out=matrix)
+        samples = [self._samples[number] for number in taken]
+        prepared = [Prepared.of(s, matrix) for s, matrix in zip(samples, matrices, strict=True)]
+        learned = tuple(_network(prepared, seed, epochs) for seed in range(networks))
+        pages: Floats = np.stack([page.about for page in prepared])
+        return Scorer(
+            vocabulary=self._lexicons.vocabulary(scores),
+            mean=mean,
+            scale=scale,
+            networks=Ensemble(learned),
+            type_weights=train_types(samples, pages),
+        )
 
 
-def _network(prepared: Sequence[Prepared], page_features: int, seed: int, epochs: int) -> Network:
+def _spread(matrices: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """The mean of each feature over all blocks, and one divided by how far they differ."""
+    rows = sum(map(len, matrices))
+    mean = sum(matrix.sum(axis=0, dtype=np.float64) for matrix in matrices) / rows
+    square = sum(((matrix - mean) ** 2).sum(axis=0) for matrix in matrices) / rows
+    return mean.astype(np.float32), (1 / (np.sqrt(square) + 1e-3)).astype(np.float32)
+
+
+def _network(prepared: Sequence[Prepared], seed: int, epochs: int) -> Network:
     # Networks that err differently are worth more together.
     loss = Loss(f1=1.0) if seed % 2 == 0 else Loss(f1=0.2)
-    trainer = Trainer(prepared[0].matrix.shape[1], page_features, seed, loss)
+    features = prepared[0].own.shape[1] + len(prepared[0].about)
+    trainer = Trainer(features, seed, loss)
     return trainer.train(prepared, epochs)
 
 
@@ -106,14 +110,15 @@ def main() -> None:
     samples = read_samples(arguments.split, arguments.of)
     kept = arguments.split == REPORTED and arguments.of == FOLDS
     print(f"{len(samples)} pages read in {time.monotonic() - start:.0f} s", flush=True)
+    learner = Learner(samples)
     if kept and not arguments.not_shipped:
-        data = dump_scorer(fit(samples, arguments.networks, arguments.epochs))
+        data = dump_scorer(learner.fit(None, arguments.networks, arguments.epochs))
         SHIPPED.write_bytes(data)
         print(f"shipped model: {len(data):,} bytes, {time.monotonic() - start:.0f} s", flush=True)
     MODELS.mkdir(exist_ok=True)
     totals: dict[str, list[float]] = defaultdict(list)
     for fold in arguments.folds or range(arguments.of):
-        scorer = fit([s for s in samples if s.fold != fold], arguments.networks, arguments.epochs)
+        scorer = learner.fit(fold, arguments.networks, arguments.epochs)
         if kept:
             (MODELS / f"fold{fold}.npz").write_bytes(dump_scorer(scorer))
         found = score(scorer, [s for s in samples if s.fold == fold])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-FOLDS = 5
+FOLDS = 10
 # Settings are picked on other splits than the one that figures are reported for.
 REPORTED = "reported"
 _BESIDE_REPOSITORY = Path(__file__).parents[2].parent / "shared" / "data" / "wcxb-dev"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 
 from benchmarks.searching.corpus import PASSAGES, TYPES, Corpus, Question, types_of
@@ -29,6 +30,9 @@ class Latency:
     p50: float
     p95: float
     a_second: float
+    # CPU time of a search.
+    python: float
+    postgres: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,24 @@ class Stopwatch:
             while left:
                 times.append(await self.ask(left.pop(), wanted, mode))
 
-        begun = time.perf_counter()
+        begun, python, postgres = time.perf_counter(), time.process_time(), self._postgres()
         await asyncio.gather(*(client() for _ in range(clients)))
         took = time.perf_counter() - begun
         p50, p95 = np.percentile(times, [50, 95])
-        return Latency(float(p50), float(p95), len(times) / took)
+        return Latency(
+            float(p50),
+            float(p95),
+            len(times) / took,
+            (time.process_time() - python) * 1000 / len(times),
+            (self._postgres() - postgres) * 1000 / len(times),
+        )
+
+    def _postgres(self) -> float:
+        """Seconds of CPU that the server's processes have used."""
+        file = self.database.settings.home / "postgres" / "data" / "postmaster.pid"
+        server = psutil.Process(int(file.read_text().split()[0]))
+        every = [one.cpu_times() for one in (server, *server.children())]
+        return sum(one.user + one.system for one in every)
 
     async def recall(
         self, questions: Sequence[Question], name: str, scores: NDArray[np.float32]

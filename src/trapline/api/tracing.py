@@ -23,7 +23,7 @@ log = logs.get_logger(__name__)
 
 
 # What is recorded; health checks and pages of documentation say nothing about anyone's use.
-RECORDED: Final = ("/v1/", "/v2/", "/api/")
+RECORDED: Final = ("/v1/", "/v2/", "/api/", "/upload/")
 _ORGANISATION: Final = "organisation_id"
 
 

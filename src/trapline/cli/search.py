@@ -35,8 +35,8 @@ from trapline.store import sites
     show_default=True,
     help="How both become one ranking: of scores, or of ranks.",
 )
-@click.option("--keyword-weight", type=float, default=0.7, show_default=True, help="Of words.")
-@click.option("--vector-weight", type=float, default=0.3, show_default=True, help="Of meaning.")
+@click.option("--keyword-weight", type=float, help="Of words; by itself, as suits the model.")
+@click.option("--vector-weight", type=float, help="Of meaning; by itself, as suits the model.")
 @click.option("--site", "site_names", multiple=True, help="Only of this site, by id or name.")
 @click.option("--source", "sources", multiple=True, type=click.UUID, help="Only of this source.")
 @click.option("--application", "applications", multiple=True, type=click.UUID, help="Only of this.")

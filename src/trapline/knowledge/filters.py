@@ -1,7 +1,9 @@
 """Which texts of an organisation a search is about."""
 
+import time
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -16,6 +18,9 @@ from trapline.model import ApplicationId, OrganisationId, SiteId, SourceId
 SMALL: Final = 10_000
 # Texts that are listed at most: their numbers are compared fast, and they take some milliseconds to list.
 MOST_TEXTS: Final = 20_000
+# Seconds for which a guess about a filter is good enough, and how many are kept.
+_A_MOMENT: Final = 30.0
+_MOST_KNOWN: Final = 1_000
 # What the planner thinks is a guess: only a filter that seems clearly wider is not tried out.
 _SEEMS_WIDE: Final = SMALL * 3 // 2
 
@@ -99,7 +104,48 @@ class Scope:
         return self.wanted.arguments(self.organisation_id)
 
 
-async def scope_of(conn: Connection, organisation_id: OrganisationId, wanted: Filter) -> Scope:
+@dataclass(frozen=True, slots=True)
+class Width:
+    """About how many texts and passages fit a filter, and which part of all that is."""
+
+    texts: int
+    passages: float
+    share: float
+
+
+@dataclass(slots=True)
+class Widths:
+    """How wide filters are, as was found out a moment ago: what is out of date costs time, no result."""
+
+    _known: OrderedDict[tuple[OrganisationId, Filter], tuple[float, Width]] = field(
+        default_factory=OrderedDict
+    )
+
+    async def of(self, conn: Connection, organisation_id: OrganisationId, wanted: Filter) -> Width:
+        key, now = (organisation_id, wanted), time.monotonic()
+        known = self._known.get(key)
+        if known is not None and known[0] > now:
+            return known[1]
+        found = await _width(conn, organisation_id, wanted)
+        self._known[key] = now + _A_MOMENT, found
+        self._known.move_to_end(key)
+        while len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+        return found
+
+
+async def _width(conn: Connection, organisation_id: OrganisationId, wanted: Filter) -> Width:
+    texts = await queries.estimate_matching(conn, **wanted.arguments(organisation_id))
+    every = await queries.estimate_matching(conn, **EVERYTHING.arguments(organisation_id))
+    # Both guesses err alike, so that their ratio is better than either.
+    share = min(1.0, max(texts, 1) / max(every, 1))
+    passages = await queries.indexed_passages(conn, organisation_id=organisation_id)
+    return Width(texts, share * passages, share)
+
+
+async def scope_of(
+    conn: Connection, organisation_id: OrganisationId, wanted: Filter, widths: Widths
+) -> Scope:
     """Find out how wide a filter is: what is few is listed, what is many is checked as it comes."""
     if wanted.empty:
         return Scope(organisation_id, wanted)
@@ -109,16 +155,13 @@ async def scope_of(conn: Connection, organisation_id: OrganisationId, wanted: Fi
         fitting = [one for one in there if any(_is_of(name, one) for name in wanted.types)]
         wanted = replace(wanted, types=(*fitting, ""))
     arguments = wanted.arguments(organisation_id)
-    texts = await queries.estimate_matching(conn, **arguments)
-    every = await queries.estimate_matching(conn, **EVERYTHING.arguments(organisation_id))
-    # Both guesses err alike, so that their ratio is better than either.
-    share = min(1.0, max(texts, 1) / max(every, 1))
-    passages = await queries.indexed_passages(conn, organisation_id=organisation_id)
-    if share * passages <= _SEEMS_WIDE:
+    width = await widths.of(conn, organisation_id, wanted)
+    share = width.share
+    if width.passages <= _SEEMS_WIDE:
         among = await queries.matching_chunks(conn, **arguments, most=SMALL + 1)
         if len(among) <= SMALL:
             return Scope(organisation_id, wanted, _sorted(among))
-    if texts <= MOST_TEXTS:
+    if width.texts <= MOST_TEXTS:
         entries = await queries.matching_entries(conn, **arguments, most=MOST_TEXTS + 1)
         if len(entries) <= MOST_TEXTS:
             return Scope(organisation_id, wanted, share=share, entries=_sorted(entries))

@@ -12,7 +12,8 @@ from trapline.errors import InvalidInput, NotFound, Unavailable
 from trapline.knowledge import checking, fusion, legs, showing
 from trapline.knowledge.asking import Asked, read
 from trapline.knowledge.embedding.embedder import Embedder, Model, Vectors, unit
-from trapline.knowledge.filters import EVERYTHING, Filter, Scope, narrowed, scope_of
+from trapline.knowledge.embedding.embedders import STATIC
+from trapline.knowledge.filters import EVERYTHING, Filter, Scope, Widths, narrowed, scope_of
 from trapline.knowledge.fusion import Leg, Method
 from trapline.knowledge.keyword.analysis import language_of
 from trapline.knowledge.keyword.searching import Found, KeywordIndex, KeywordQuery
@@ -30,8 +31,16 @@ MOST_CHARACTERS: Final = 20_000
 MOST_RESULTS: Final = 100
 MOST_DEPTH: Final = 1_000
 _LEAST_DEPTH: Final = 100
+# Chosen on the odd queries of Cranfield: the light model knows less than the words do.
+_OF_LIGHT: Final = 0.3
+_OF_BETTER: Final = 0.5
 # How many more passages are looked at where their text decides.
 _SPARE: Final = 4
+
+
+def share_of_meaning(model: Model) -> float:
+    """How much of a hybrid search a model's vectors are by themselves (decision 063)."""
+    return _OF_LIGHT if model.name == STATIC else _OF_BETTER
 
 
 class Embedders(Protocol):
@@ -47,8 +56,9 @@ class Query:
     words: str
     mode: Mode = "hybrid"
     method: Method = "weighted"
-    keyword_weight: float = 0.7
-    vector_weight: float = 0.3
+    keyword_weight: float | None = None
+    vector_weight: float | None = None
+    """By themselves, what suits the model of the texts."""
     wanted: Filter = EVERYTHING
     language: str | None = None
     """Of the words; every language of the texts is tried without it."""
@@ -69,8 +79,10 @@ class Query:
             raise InvalidInput(f"The query is longer than {MOST_CHARACTERS:,} characters.")
         if not 1 <= self.most <= MOST_RESULTS:
             raise InvalidInput(f"A search returns 1 to {MOST_RESULTS} results at a time.")
-        weights = (self.keyword_weight, self.vector_weight)
-        if min(weights) < 0 or not 0 < sum(weights) < float("inf"):
+        given = [one for one in (self.keyword_weight, self.vector_weight) if one is not None]
+        # What is not given is more than nothing.
+        least = sum(given) if len(given) > 1 else 1.0
+        if any(not 0 <= one < float("inf") for one in given) or not least:
             raise InvalidInput("Weights are not negative, and not both nothing.")
 
     @property
@@ -99,6 +111,7 @@ class Searcher:
     index: KeywordIndex = field(default_factory=KeywordIndex)
     qdrant: Qdrant | None = None
     """Where vectors are searched, if it has them all."""
+    widths: Widths = field(default_factory=Widths)
     fallback: bool = True
     """Whether PostgreSQL is searched while that does not answer."""
 
@@ -122,7 +135,7 @@ class Searcher:
     ) -> Results:
         """Search in a transaction that sees the organisation's rows."""
         run = _Run(self, conn, organisation_id, query)
-        scope = await run.demanded(await scope_of(conn, organisation_id, query.wanted))
+        scope = await run.demanded(await scope_of(conn, organisation_id, query.wanted, self.widths))
         if query.mode != "vector":
             await run.by_words(scope)
         if query.mode != "keyword":
@@ -155,7 +168,7 @@ class Searcher:
         }
         query = Query(words="similar", mode="vector", wanted=wanted, most=most, depth=0)
         run = _Run(self, conn, organisation_id, query)
-        scope = await scope_of(conn, organisation_id, wanted)
+        scope = await scope_of(conn, organisation_id, wanted, self.widths)
         for searched in await run.models():
             if searched.id in means:
                 await run.near(scope, searched, means[searched.id])
@@ -180,6 +193,7 @@ class _Run:
     organisation_id: OrganisationId
     query: Query
     legs: list[Leg] = field(default_factory=list)
+    shares: list[float] = field(default_factory=list)
     found: Found = field(default_factory=lambda: Found([]))
     warnings: list[str] = field(default_factory=list)
     times: dict[str, float] = field(default_factory=dict)
@@ -211,8 +225,8 @@ class _Run:
         self.found = await legs.by_words(self.conn, self.searcher.index, scope, wanted)
         ranked = await self._as_asked([(hit.chunk_id, hit.score) for hit in self.found.hits])
         self._took("bm25", "search", begun)
-        weight = query.keyword_weight if query.mode == "hybrid" else 1.0
-        self.legs.append(Leg("keyword", weight, ranked))
+        # It counts for what meaning leaves to it, which is known when all models were asked.
+        self.legs.append(Leg("keyword", 1.0, ranked))
         if not self.found.terms and query.mode == "keyword" and self.asked.words:
             self.warnings.append("No word of the query is searched for: only stop words or signs.")
 
@@ -253,8 +267,25 @@ class _Run:
         self._took("vector", "search", begun)
         several = any(leg.name.startswith("vector") for leg in self.legs)
         name = f"vector:{searched.model.name}" if several else "vector"
-        weight = self.query.vector_weight if self.query.mode == "hybrid" else 1.0
-        self.legs.append(Leg(name, weight, ranked))
+        share = share_of_meaning(searched.model)
+        self.shares.append(share)
+        self.legs.append(Leg(name, share, ranked))
+
+    def _weighted(self) -> list[Leg]:
+        """The legs, each with how much it counts."""
+        query = self.query
+        if query.mode != "hybrid":
+            return [replace(leg, weight=1.0) for leg in self.legs]
+        words = 1 - sum(self.shares) / len(self.shares) if self.shares else 1.0
+        words = words if query.keyword_weight is None else query.keyword_weight
+        return [
+            replace(leg, weight=words)
+            if leg.name == "keyword"
+            else leg
+            if query.vector_weight is None
+            else replace(leg, weight=query.vector_weight)
+            for leg in self.legs
+        ]
 
     async def _nearest(
         self, scope: Scope, searched: SearchedModel, vectors: Vectors, most: int
@@ -272,7 +303,7 @@ class _Run:
 
     async def results(self, without: frozenset[int] = frozenset()) -> Results:
         query = self.query
-        scores = fusion.fuse(self.legs, query.method)
+        scores = fusion.fuse(self._weighted(), query.method)
         candidates = showing.explained(scores, self.legs)
         manner = Manner(
             query.granularity, query.collapse, query.most, query.after, self.found.terms

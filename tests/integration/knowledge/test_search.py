@@ -41,6 +41,26 @@ async def test_words_and_meaning_find_the_page(
     assert len(by_meaning.items) == 3
 
 
+async def test_meaning_counts_by_what_made_the_vectors(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    """Less than words with the light model, as much with others, and as asked in any case."""
+    letters = Letters("abcdefgh")
+    async with database.system_tx() as conn:
+        other = (await tenancy.create_organisation(conn, name="other")).id
+        await index(conn, organisation_id, [Text("a", "fox")])
+        await index(conn, other, [Text("a", "fade")], embedder=letters)
+    known = Known((STATIC, letters))
+    # No text has these words: what is found is found by meaning alone.
+    for owner, words, by_meaning in ((organisation_id, "wolf", 0.3), (other, "bad", 0.5)):
+        query = Query(words=words, tolerant=False)
+        assert (await _search(database, owner, query, known)).items[0].score == by_meaning
+        given = Query(words=words, tolerant=False, vector_weight=0.25)
+        assert (await _search(database, owner, given, known)).items[0].score == 0.25
+    both = await _search(database, other, Query(words="fade"), known)
+    assert both.items[0].score == 1.0
+
+
 async def test_what_is_shown_of_a_result(
     database: Database, organisation_id: OrganisationId
 ) -> None:
@@ -122,6 +142,26 @@ async def test_filters(
             query = Query(words="apple", mode=mode, wanted=wanted, most=5)
             found = await _search(database, organisation_id, query)
             assert {one.uri for one in found.items} == expected, (wanted, mode)
+
+
+async def test_how_wide_a_filter_is_may_be_out_of_date(
+    database: Database, organisation_id: OrganisationId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was narrow a moment ago is listed though it is wide, and nothing is missed."""
+    monkeypatch.setattr(filters, "SMALL", 5)
+    monkeypatch.setattr(filters, "_SEEMS_WIDE", 5)
+    searcher = Searcher(Known())
+    wanted = Filter(path="a/")
+    for count in (1, 4, 60):
+        monkeypatch.setattr(filters, "MOST_TEXTS", count // 2)
+        texts = [Text(f"a/{count}/{n}", f"apple {count} {n}") for n in range(count)]
+        await _store(database, organisation_id, [*texts, Text(f"b/{count}", "apple")])
+        for mode in ("keyword", "vector"):
+            query = Query(words="apple", mode=mode, wanted=wanted, most=100)
+            async with database.tenant_tx(organisation_id) as conn:
+                found = await searcher.search(conn, organisation_id, query)
+            assert {text.uri for text in texts} <= {one.uri for one in found.items}
+            assert not any(one.uri.startswith("b/") for one in found.items)
 
 
 async def test_only_the_searched_generation_is_found(

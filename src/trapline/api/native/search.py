@@ -102,8 +102,12 @@ class Manner(Narrowing):
         Method,
         Field(description="How a hybrid search makes one ranking: of scores or (rrf) of ranks."),
     ] = "weighted"
-    keyword_weight: _Weight = 0.7
-    vector_weight: _Weight = 0.3
+    keyword_weight: Annotated[
+        _Weight | None, Field(description="By itself .7 with the light model, .5 with others.")
+    ] = None
+    vector_weight: Annotated[
+        _Weight | None, Field(description="By itself .3 with the light model, .5 with others.")
+    ] = None
     query_language: Annotated[
         str | None, Field(max_length=35, description="Of the words; without it all are tried.")
     ] = None

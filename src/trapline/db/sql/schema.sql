@@ -4464,9 +4464,9 @@ CREATE VIEW webhook.crawl_sessions WITH (security_invoker='true') AS
             false,
             true
            FROM queue.past_job p) s
-  WHERE ((NOT standing) AND (NOT (past AND (EXISTS ( SELECT
-           FROM queue.job j
-          WHERE (j.id = s.id))))));
+  WHERE ((NOT standing) AND (NOT ((NOT past) AND (expires_at <= now()) AND (EXISTS ( SELECT
+           FROM queue.past_job p
+          WHERE (p.id = s.id))))));
 
 CREATE VIEW webhook.operation_metrics WITH (security_invoker='true') AS
  SELECT queue.uuid_of(id) AS id,

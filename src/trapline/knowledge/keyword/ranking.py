@@ -190,16 +190,19 @@ _NO_ORDINALS: Final = np.zeros(0, np.uint32)
 
 
 def _top(texts: Mapping[int, _Texts], most: int) -> list[Scored]:
-    found: list[Scored] = []
-    for segment, (ordinals, scores) in texts.items():
-        best = np.arange(len(scores))
-        if len(best) > most:
-            # All that are as good as the last one: which of them is taken must not depend on chance.
-            best = np.flatnonzero(scores >= np.partition(scores, -most)[-most])
-        pairs = zip(ordinals[best].tolist(), scores[best].tolist(), strict=True)
-        found += [Scored(segment, ordinal, score) for ordinal, score in pairs]
+    if not texts:
+        return []
+    segments = np.repeat(list(texts), [len(scores) for _, scores in texts.values()])
+    ordinals = np.concatenate([ordinals for ordinals, _ in texts.values()])
+    scores = np.concatenate([scores for _, scores in texts.values()])
+    if len(scores) > most:
+        # All that are as good as the last one: which of them is taken must not depend on chance.
+        best = np.flatnonzero(scores >= np.partition(scores, -most)[-most])
+        segments, ordinals, scores = segments[best], ordinals[best], scores[best]
     # Equal scores keep one order, whichever way the segments were merged.
-    return sorted(found, key=lambda one: (-one.score, one.segment, one.ordinal))[:most]
+    order = np.lexsort((ordinals, segments, -scores))[:most]
+    columns = (column[order].tolist() for column in (segments, ordinals, scores))
+    return [Scored(*one) for one in zip(*columns, strict=True)]
 
 
 def needed(head: Head, candidates: NDArray[np.uint32]) -> Sequence[int]:

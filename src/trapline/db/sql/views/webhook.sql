@@ -76,8 +76,9 @@ FROM (
     FROM queue.past_job p
 ) s
 WHERE NOT s.standing
-    -- A large job goes in parts; until the last one it is there itself.
-    AND NOT (s.past AND EXISTS (SELECT FROM queue.job j WHERE j.id = s.id));
+    -- A large job goes in parts: from the first on, what is remembered of it stands for it.
+    AND NOT (NOT s.past AND s.expires_at <= now() AND EXISTS (
+        SELECT FROM queue.past_job p WHERE p.id = s.id));
 
 CREATE OR REPLACE VIEW webhook.operation_metrics WITH (security_invoker = true) AS
 SELECT
