@@ -103,6 +103,8 @@ async def grown(
         if size > before:
             figures |= await filled(library, before, size, file)
             before = size
+        # An earlier run may have ended before its index was whole.
+        await vectors.tend_indexes(database)
         if "speed" in parts and size == before:
             await timed(
                 Stopwatch.of(database, library.place.organisation_id, corpus), size, rows, figures

@@ -82,8 +82,11 @@ class Stopwatch:
         """Seconds of CPU that the server's processes have used."""
         file = self.database.settings.home / "postgres" / "data" / "postmaster.pid"
         server = psutil.Process(int(file.read_text().split()[0]))
-        every = [one.cpu_times() for one in (server, *server.children())]
-        return sum(one.user + one.system for one in every)
+        # With those that have ended.
+        own = server.cpu_times()
+        every = [own, *(one.cpu_times() for one in server.children())]
+        gone = own.children_user + own.children_system
+        return gone + sum(one.user + one.system for one in every)
 
     async def recall(
         self, questions: Sequence[Question], name: str, scores: NDArray[np.float32]
