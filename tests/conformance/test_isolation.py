@@ -132,6 +132,7 @@ SHARED = {
     ("trapline", "functions"),
     ("archive", "mimetype"),
     ("frontier", "robots"),
+    ("knowledge", "mirror"),
     ("queue", "agent"),
     ("queue", "consumer"),
     ("queue", "duty"),

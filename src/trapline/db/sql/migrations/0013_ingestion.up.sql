@@ -21,9 +21,6 @@ CREATE INDEX tally_scope_idx ON knowledge.tally (scope, minute);
 CREATE INDEX tally_unfolded_idx ON knowledge.tally (id) WHERE NOT folded;
 CREATE INDEX tally_job_idx ON knowledge.tally (job_id) WHERE job_id IS NOT NULL;
 
--- Texts that were given lately, among all that is queued and done.
-CREATE INDEX task_text_idx ON queue.task (created_at) WHERE kind IN ('file', 'index');
-
 -- What was told to us, by the id that its sender gave it: once, however often it is sent.
 CREATE TABLE deliver.inbox (
     organisation_id uuid NOT NULL REFERENCES tenancy.organisation (id) ON DELETE CASCADE,
