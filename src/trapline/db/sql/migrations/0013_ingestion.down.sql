@@ -1,6 +1,5 @@
 -- Made again by the functions of whoever comes after.
 DROP VIEW IF EXISTS store.blob_use;
-DROP INDEX queue.task_text_idx;
 DROP TABLE knowledge.intake;
 DROP TABLE deliver.inbox;
 DROP TABLE knowledge.tally;
