@@ -3,6 +3,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests against servers wait more than they compute: two workers for each core.
+WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 UV_VERSION := 0.13.7
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 # Behind a proxy that has a certificate of its own, the system knows it and uv does not.
@@ -47,7 +49,7 @@ test-unit: setup ## Run the tests that need no server
 	@$(BIN)/pytest tests/unit -n auto -q
 
 test-integration: $(VENV)/.ready-minilm ## Run the tests against real servers
-	@$(BIN)/pytest tests/integration tests/conformance tests/e2e tests/chaos -n auto -q
+	@$(BIN)/pytest tests/integration tests/conformance tests/e2e tests/chaos -n $(WORKERS) -q
 
 check: setup ## Format, lint, types, imports, generated code, unit tests; under a minute
 	@$(BIN)/ruff format --check --quiet . || { echo "Run 'make format'."; exit 1; }

@@ -57,7 +57,9 @@ async def test_dead_letters(database: Database, organisation_id: OrganisationId,
         await ended(database, job_id)
     assert "ValueError" in (await run(dsn, "tasks", "list", "--dead", "--json"))[1]
     assert (await run(dsn, "tasks", "resolve", str(added[0].task_id)))[1].endswith("1 resolved.\n")
-    assert (await run(dsn, "tasks", "retry", "--job", str(job_id)))[0] == 0
-    assert (await run(dsn, "tasks", "retry", "--job", str(job_id)))[0] == 3
+    assert (await run(dsn, "tasks", "retry", str(added[1].task_id)))[0] == 0
+    assert (await run(dsn, "tasks", "retry", str(added[1].task_id)))[0] == 3
     assert (await run(dsn, "tasks", "resolve"))[0] == 2
     assert (await run(dsn, "jobs", "retry", str(job_id)))[0] == 0
+    assert (await run(dsn, "jobs", "retry", str(job_id)))[0] == 5, "each failure is retried once"
+    assert (await run(dsn, "tasks", "list", "--dead", "--json"))[1].strip() == "[]"

@@ -18,9 +18,10 @@ from trapline.knowledge import sources, tally
 from trapline.knowledge.embedding.embedders import default_config
 from trapline.knowledge.sources import NewSource
 from trapline.knowledge.tally import Change
-from trapline.model import JobId, OrganisationId, PageId
+from trapline.model import JobId, OrganisationId, PageId, SourceId
 from trapline.pipeline import followups, ingestion, templates
 from trapline.pipeline.kinds import INDEX, IndexTask, ingest_kinds
+from trapline.pipeline.sql.ingestion import ShownSource
 from trapline.queue import jobs, schedules
 from trapline.queue.jobs import NewJob
 from trapline.queue.kinds import Kinds
@@ -224,13 +225,26 @@ async def test_a_page_whose_worker_died_of_it_has_failed_and_says_why(
         async with asyncio.timeout(30):
             while await _status(database, job.id) not in jobs.ENDED:
                 await stale.sweep(strict)
-        await followups.catch_up(database)
-    async with database.system_tx() as conn:
-        progress = await ingestion.progress(conn, organisation_id, source.id, now=datetime.now(UTC))
-        shown = await ingestion.shown(conn, organisation_id, source.id)
+    progress, shown = await _settled(database, organisation_id, source.id)
     assert (progress.total, progress.failed, progress.cancelled) == (1, 1, 0)
     assert shown.status == "failed"
     assert "worker" in (shown.error or ""), shown.error
+
+
+async def _settled(
+    database: Database, organisation_id: OrganisationId, source_id: SourceId
+) -> tuple[ingestion.Progress, ShownSource]:
+    """What is shown once the job's end was seen, for which all older transactions must have ended."""
+    async with asyncio.timeout(30):
+        while True:
+            await followups.catch_up(database)
+            async with database.system_tx() as conn:
+                shown = await ingestion.shown(conn, organisation_id, source_id)
+                if shown.error is not None:
+                    now = datetime.now(UTC)
+                    return await ingestion.progress(
+                        conn, organisation_id, source_id, now=now
+                    ), shown
 
 
 async def _status(database: Database, job_id: JobId) -> str:

@@ -259,7 +259,7 @@ async def test_similar_pages(database: Database, organisation_id: OrganisationId
         "?!",
         "apple " * 1_600,
         '"apple',
-        "apple AND (pear OR",
+        "apple OR (pear AND",
         "日本語 苹果",
         "😀",
         "a'b_c",
