@@ -1,30 +1,26 @@
 """Twenty questions to Python's documentation, each with the page that answers it.
 
-`python -m benchmarks.searching.questions` reads Debian's python3-doc, indexes it as a crawl would
-and lists the rank that each page got: by words, by meaning and by both. The questions were written
-before anything was asked.
+`python -m benchmarks.searching.questions` crawls Debian's python3-doc behind an nginx, with
+`trapline crawl --index`, and lists the rank that each page got: by words, by meaning and by both.
+The questions were written before anything was asked.
 """
 
 import asyncio
-import hashlib
+import json
+import os
 import tempfile
 from pathlib import Path
-from uuid import uuid4
 
 from benchmarks import report
+from benchmarks.crawlers import site
+from tests.command import Trapline
 from trapline.db import tenancy
 from trapline.db.pool import Database
-from trapline.extract import extract
-from trapline.knowledge import indexing
-from trapline.knowledge.chunking import passages
 from trapline.knowledge.embedding.embedders import Embedders
-from trapline.knowledge.indexing import Entry, Indexable, Place
 from trapline.knowledge.searching import Mode, Query, Searcher
-from trapline.model import OrganisationId, SourceId
+from trapline.model import OrganisationId
 from trapline.settings import Settings
 
-FOLDER = Path("/usr/share/doc/python3-doc/html")
-SITE = "https://docs.test/"
 QUESTIONS = {
     "read a csv file": "library/csv.html",
     "parse command line arguments": "library/argparse.html",
@@ -48,41 +44,22 @@ QUESTIONS = {
     "time zones and daylight saving": "library/zoneinfo.html",
 }
 MODES: tuple[Mode, ...] = ("keyword", "vector", "hybrid")
-BATCH = 20
 
 
-async def indexed(database: Database, organisation_id: OrganisationId) -> int:
-    """Index every page; return how many there are."""
-    place = Place(organisation_id, SourceId(uuid4()), 0)
-    async with database.system_tx() as conn:
-        await conn.execute(
-            "INSERT INTO knowledge.source (id, organisation_id, kind, name, uri)"
-            " VALUES ($1, $2, 'site', 'python3-doc', $3)",
-            place.source_id,
-            organisation_id,
-            SITE,
-        )
-    files = sorted(
-        file for file in FOLDER.rglob("*.html") if file.relative_to(FOLDER).parts[0][0] != "_"
-    )
-    embedder = Embedders(database.settings).default
-    for at in range(0, len(files), BATCH):
-        ready = []
-        for file in files[at : at + BATCH]:
-            uri = SITE + str(file.relative_to(FOLDER))
-            page = extract(file.read_bytes(), "text/html", uri)
-            cut = list(passages(page.markdown))
-            title = page.metadata.headline or page.metadata.title
-            vectors = await embedder.embed([indexing.indexed_words(title, one) for one in cut])
-            digest = hashlib.sha256(page.markdown.encode()).digest()
-            entry = Entry(uri=uri, title=title, language=page.language, content_hash=digest)
-            ready.append(Indexable(entry, cut, vectors))
-        async with database.system_tx() as conn:
-            await indexing.store_entries(conn, place, ready, embedder.model)
-    return len(files)
+async def crawled(home: Path, url: str) -> int:
+    """Crawl a site and index its pages, as a user does; return how many there are."""
+    kept = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME", "LANG"}}
+    opened = {"TRAPLINE_HOME": str(home), "TRAPLINE_ALLOW_NETS": "127.0.0.0/8"}
+    trapline = Trapline(kept | opened, home)
+    done = await trapline("crawl", url, "--index", "--delay", "0", "--json")
+    if done.status:
+        raise SystemExit(done.err)
+    return int(json.loads(done.out)["pages"]["completed"])
 
 
-async def ranks(database: Database, organisation_id: OrganisationId) -> list[dict[str, object]]:
+async def ranks(
+    database: Database, organisation_id: OrganisationId, url: str
+) -> list[dict[str, object]]:
     searcher = Searcher(Embedders(database.settings))
     rows = []
     async with database.tenant_tx(organisation_id) as conn:
@@ -91,19 +68,20 @@ async def ranks(database: Database, organisation_id: OrganisationId) -> list[dic
             for mode in MODES:
                 query = Query(words=words, mode=mode, most=50)
                 found = await searcher.search(conn, organisation_id, query)
-                places = [one.uri.removeprefix(SITE) for one in found.items]
+                places = [one.uri.removeprefix(url) for one in found.items]
                 row[mode] = places.index(answer) + 1 if answer in places else 0
             rows.append(row)
     return rows
 
 
 async def asked() -> None:
-    with tempfile.TemporaryDirectory(prefix="trapline-bench-") as home:
+    with tempfile.TemporaryDirectory(prefix="trapline-bench-") as home, site.serving() as root:
+        url = f"{root}python/"
+        count = await crawled(Path(home), url)
         async with Database.open(Settings(home=Path(home))) as database:
             async with database.system_tx() as conn:
                 organisation_id = await tenancy.ensure_default(conn)
-            count = await indexed(database, organisation_id)
-            rows = await ranks(database, organisation_id)
+            rows = await ranks(database, organisation_id, url)
     figures: dict[str, object] = {"pages": count}
     for mode in MODES:
         places = [int(str(row[mode])) for row in rows]

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -193,6 +193,7 @@ async def working(
             searching=searching,
         )
         running = asyncio.create_task(worker.run(), name="worker")
+        running.add_done_callback(_stopper())
         beside = [
             asyncio.create_task(
                 maintenance.run(database, _duties(settings, keeping.blobs, searching.searcher)),
@@ -210,6 +211,17 @@ async def working(
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
             ingesting.close()
+
+
+def _stopper() -> Callable[[asyncio.Task[None]], None]:
+    """Return what ends the caller's task when the worker dies: it would wait for ever for its work."""
+    waiting = asyncio.current_task()
+
+    def stop(worker: asyncio.Task[None]) -> None:
+        if waiting is not None and not worker.cancelled() and worker.exception() is not None:
+            waiting.cancel()
+
+    return stop
 
 
 def _duties(settings: Settings, blobs: Blobs, searcher: Searcher) -> list[Duty]:

@@ -165,12 +165,12 @@ async def test_a_worker_has_the_name_it_is_given(trapline: Trapline) -> None:
 
 
 async def test_doctor_leaves_a_fifth_of_the_connections_to_others(trapline: Trapline) -> None:
-    """Of as many as the server itself says that it has: a hundred, for the embedded one."""
-    fits = await trapline("doctor", "--json", TRAPLINE_PORT="0", TRAPLINE_POOL_SIZE="80")
+    """Of as many as the server itself says that it has: two hundred, for the embedded one."""
+    fits = await trapline("doctor", "--json", TRAPLINE_PORT="0", TRAPLINE_POOL_SIZE="160")
     assert fits.status == 0
-    large = await trapline("doctor", "--json", TRAPLINE_PORT="0", TRAPLINE_POOL_SIZE="81")
+    large = await trapline("doctor", "--json", TRAPLINE_PORT="0", TRAPLINE_POOL_SIZE="161")
     (pool,) = (row for row in large.json if row["check"] == "Pool")
-    assert (pool["state"], pool["found"]) == ("problem", "81 of 100 connections")
+    assert (pool["state"], pool["found"]) == ("problem", "161 of 200 connections")
     assert large.status == 1
 
 

@@ -1,12 +1,15 @@
 """Connections: who they are, how long they may take, what a broken one costs."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import asyncpg
 import pytest
 
 from tests.postgres import on_database
+from trapline import app
 from trapline.db import pool, roles
 from trapline.db.connection import WORKER
 from trapline.db.pool import Database, ExternalServer
@@ -87,6 +90,40 @@ async def test_a_transaction_that_is_cancelled_at_any_moment_leaves_nothing_open
     assert complaints == []
     async with database.system_tx() as conn:
         assert await conn.fetchval("SELECT 1") == 1
+
+
+async def test_a_server_that_takes_no_more_connections_is_waited_for(
+    dsn: str, server_settings: Settings
+) -> None:
+    name = f"plain_{uuid4().hex}"
+    owner = await asyncpg.connect(dsn)
+    database_name = await owner.fetchval("SELECT current_database()")
+    await owner.execute(f"CREATE ROLE {name} LOGIN IN ROLE trapline_worker, trapline_tenant")
+    await owner.execute(f"ALTER DATABASE {database_name} CONNECTION LIMIT 2")
+    plain = dsn.replace("//trapline@", f"//{name}@")
+    held = await asyncpg.connect(plain)
+
+    async def one(database: Database) -> int:
+        async with database.system_tx() as conn:
+            return int(await conn.fetchval("SELECT 1"))
+
+    async with Database.connect(ExternalServer(plain), server_settings) as database:
+        asking = asyncio.create_task(one(database))
+        done, _ = await asyncio.wait([asking], timeout=0.5)
+        assert not done
+        await held.close()
+        assert await asyncio.wait_for(asking, 30) == 1
+    await owner.execute(f"DROP ROLE {name}")
+    await owner.close()
+
+
+async def test_who_waits_for_a_worker_hears_of_its_death(
+    database: Database, server_settings: Settings
+) -> None:
+    away = replace(database, server=ExternalServer(on_database(database.dsn, "nowhere")))
+    with pytest.raises(asyncpg.InvalidCatalogNameError):
+        async with app.working(away, server_settings):
+            await asyncio.Event().wait()
 
 
 async def test_old_connections_are_replaced(dsn: str, server_settings: Settings) -> None:

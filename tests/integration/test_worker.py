@@ -29,9 +29,15 @@ from trapline.queue import deadletters, jobs, tasks
 from trapline.queue.deadletters import Filter
 from trapline.queue.finishing import Attempt, Finished, NewEvent
 from trapline.queue.gates import Gate
+from trapline.queue.lanes import Lanes
+from trapline.queue.leases import Leases
+from trapline.queue.lookout import Lookout
 from trapline.queue.notices import Ears
+from trapline.queue.outbox import Outbox
 from trapline.queue.retries import RetryLater, RetryPolicy, Skip
+from trapline.queue.running import Hands
 from trapline.queue.sql import events
+from trapline.queue.statistics import Statistics
 from trapline.queue.tasks import NewTask, Task, Unique
 from trapline.queue.waiting import Waiting
 
@@ -579,6 +585,24 @@ async def test_waiting_for_a_job_and_a_task(
     stuck, _ = await submit(database, kinds, organisation_id, numbers(1))
     with pytest.raises(TimeoutError):
         await waiting.for_job(stuck, organisation_id, seconds=0.1)
+
+
+async def test_news_of_jobs_that_are_not_in_hand_wakes_nobody(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    seen = asyncio.Queue[Task]()
+    job_id, _ = await submit(database, kinds_of(seen.put), organisation_id, numbers(1))
+    async with working(database, kinds_of(seen.put)):
+        task = await asyncio.wait_for(seen.get(), 30)
+    hands = Hands()
+    hands.put([task])
+    lookout = Lookout(
+        database, Lanes(), hands, Leases(), Outbox(), Statistics(database), timedelta(minutes=1)
+    )
+    lookout.hear(frozenset({str(jobs.new_id())}))
+    assert not lookout.refresh.is_set()
+    lookout.hear(frozenset({str(jobs.new_id()), str(job_id)}))
+    assert lookout.refresh.is_set()
 
 
 async def test_a_kind_that_is_not_known_here_is_left_to_others(

@@ -26,8 +26,8 @@ CUT_OFF = (
     # A connection that is closed between two messages of one exchange.
     asyncpg.InternalClientError,
 )
-# And when there is no server to connect to.
-LOST = (OSError, *CUT_OFF)
+# And when there is no server to connect to, or it takes no more connections for now.
+LOST = (OSError, *CUT_OFF, asyncpg.TooManyConnectionsError)
 
 _JSONB_VERSION = b"\x01"
 _encode_json = msgspec.json.Encoder().encode

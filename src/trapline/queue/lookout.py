@@ -42,6 +42,11 @@ class Lookout:
     lease_time: timedelta
     refresh: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def hear(self, jobs: frozenset[str]) -> None:
+        """Look at once when there is news of a job whose tasks are in hand; else the next tick will do."""
+        if any(str(job_id) in jobs for job_id in self.hands.jobs()):
+            self.refresh.set()
+
     async def ticks(self) -> None:
         """Once a second, and when a notice comes: see which lanes there are and what is due."""
         while True:

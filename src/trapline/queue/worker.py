@@ -95,7 +95,7 @@ class Worker:
         )
         self.ears = Ears(database)
         self.ears.on_ready(self._lookout.refresh.set)
-        self.ears.on_jobs(lambda _: self._lookout.refresh.set())
+        self.ears.on_jobs(self._lookout.hear)
         self.bell.on_ready_here(self._lookout.refresh.set)
 
     @property
