@@ -121,6 +121,19 @@ def assert_complete(receiver: Receiver, pages_expected: int = 20) -> None:
     ]
 
 
+async def test_news_at_the_last_moment_keeps_nothing_alive(database: Database) -> None:
+    async with Poster(database.settings) as poster:
+        teller = Telling(database, poster, render, Ears(database))
+        planning = asyncio.create_task(teller._plan())
+        async with asyncio.timeout(30):
+            while not teller._news._waiters:  # type: ignore[attr-defined]  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        teller._news.set()
+        planning.cancel()
+        done, _ = await asyncio.wait([planning], timeout=10)
+    assert done, "the end was taken for news"
+
+
 async def test_every_event_arrives_in_order(
     database: Database, organisation_id: OrganisationId
 ) -> None:

@@ -142,7 +142,8 @@ async def _follow(
             if job.status in jobs.ENDED:
                 return job
             with suppress(TimeoutError):
-                await asyncio.wait_for(paused.wait(), _LOOK_EVERY)
+                async with asyncio.timeout(_LOOK_EVERY):
+                    await paused.wait()
 
 
 async def _close(

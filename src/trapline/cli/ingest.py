@@ -185,7 +185,8 @@ async def _follow(
                 if job.status in jobs.ENDED or job.status == "paused":
                     break
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(paused.wait(), _LOOK_EVERY)
+                    async with asyncio.timeout(_LOOK_EVERY):
+                        await paused.wait()
     await followups.catch_up(database)
     return job
 

@@ -66,7 +66,8 @@ class _Feed:
                 arrived.set()
                 continue
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.news.wait(), poll)
+                async with asyncio.timeout(poll):
+                    await self.news.wait()
 
 
 @dataclass(slots=True)
@@ -103,7 +104,8 @@ class Feeds:
                     yield found
                     continue
                 try:
-                    await asyncio.wait_for(arrived.wait(), self.breath)
+                    async with asyncio.timeout(self.breath):
+                        await arrived.wait()
                 except TimeoutError:
                     yield []
         finally:

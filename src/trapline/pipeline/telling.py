@@ -87,7 +87,8 @@ class Telling:
                 log.warning("webhooks are planned later", error=str(error))
             await asyncio.sleep(_REST)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), _POLL)
+                async with asyncio.timeout(_POLL):
+                    await self._news.wait()
 
     async def _some(self) -> int:
         planned = 0

@@ -82,4 +82,5 @@ class Waiting:
     async def _notice(self, event: asyncio.Event) -> None:
         """Wait for a notice, but not longer than one poll."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(event.wait(), self._poll)
+            async with asyncio.timeout(self._poll):
+                await event.wait()
