@@ -193,7 +193,7 @@ async def working(
             searching=searching,
         )
         running = asyncio.create_task(worker.run(), name="worker")
-        running.add_done_callback(_stopper())
+        running.add_done_callback(stop := _stopper())
         beside = [
             asyncio.create_task(
                 maintenance.run(database, _duties(settings, keeping.blobs, searching.searcher)),
@@ -205,12 +205,16 @@ async def working(
         try:
             yield Work(worker, engine, recorder)
         finally:
+            # From here on its end is waited for.
+            running.remove_done_callback(stop)
             worker.stop()
-            await running
-            for task in beside:
-                task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
-            ingesting.close()
+            try:
+                await running
+            finally:
+                for task in beside:
+                    task.cancel()
+                await asyncio.gather(*beside, return_exceptions=True)
+                ingesting.close()
 
 
 def _stopper() -> Callable[[asyncio.Task[None]], None]:

@@ -174,13 +174,14 @@ async def test_deadlines_expiry_and_retry_of_dead_letters(
         assert task.finished_at is not None
         one = Filter(tasks=[added[0].task_id])
         dead = await deadletters.retry(conn, KINDS, organisation_id, one, by="me", now=now)
+        assert [letter.id for letter in dead.letters] == [added[0].task_id]
         with pytest.raises(NotFound):
             await deadletters.retry(conn, KINDS, organisation_id, one, by="me", now=now)
         again = await deadletters.retry_job(conn, KINDS, job_id, by="me", now=now)
         with pytest.raises(Conflict, match="nobody has dealt with"):
             await deadletters.retry_job(conn, KINDS, job_id, by="me", now=now)
-        for job_of_one in (dead, again):
-            retried = await jobs.get(conn, job_of_one)
+        for one_task in (dead, again):
+            retried = await jobs.get(conn, one_task.job_id)
             assert (retried.retry_of, retried.remaining) == (job_id, 1), "each failure once"
         assert await deadletters.list_open(conn, organisation_id, Filter()) == []
     async with database.system_tx() as conn:
@@ -352,7 +353,7 @@ async def test_a_retry_keeps_its_maximum(
     async with working(database, kinds):
         await ended(database, job.id)
         async with database.tenant_tx(organisation_id) as conn:
-            again = await deadletters.retry_job(conn, kinds, job.id, by="me", now=now)
+            again = (await deadletters.retry_job(conn, kinds, job.id, by="me", now=now)).job_id
         assert (await ended(database, again)).status == "failed"
     async with database.tenant_tx(organisation_id) as conn:
         with pytest.raises(Conflict, match="which is its maximum"):

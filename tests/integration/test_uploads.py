@@ -11,7 +11,10 @@ from tests.ingesting import answering, asked, ended, upload
 from tests.site import office
 from tests.site.pdf import pdf
 from trapline.db.pool import Database
+from trapline.model import OrganisationId
+from trapline.pipeline import ingestion
 from trapline.pipeline.uploads import clean_name
+from trapline.queue.deadletters import Filter
 from trapline.settings import Settings
 
 NOTE = "# Escapement\n\nThe anchor escapement was made for long case clocks.\n"
@@ -242,6 +245,21 @@ async def test_a_source_is_deleted_with_its_passages(
     assert gone == {"sources": 1}
     for table in ("source", "entry", "chunk", "vector", "tally", "application"):
         assert await count(database, f"SELECT count(*) FROM knowledge.{table}") == 0, table
+
+
+async def test_dead_letters_of_files_are_counted_once(
+    desk: aiohttp.ClientSession, database: Database, organisation_id: OrganisationId
+) -> None:
+    """`tasks retry` takes letters of any jobs; each is a part of the progress of one of them."""
+    application = await asked(desk, "/api/applications", "POST", name="repairs")
+    for name in ("one.pdf", "two.pdf"):
+        _, answer = await upload(desk, {name: f"%PDF-1.7 {name}".encode()}, applicationId="repairs")
+        await ended(desk, answer["jobId"])
+    async with database.tenant_tx(organisation_id) as conn:
+        again = await ingestion.retry_letters(conn, organisation_id, Filter(), by="me")
+    assert (await ended(desk, str(again)))["failed"] == 2
+    progress = await asked(desk, f"/api/applications/{application['id']}/progress")
+    assert (progress["total"], progress["completed"], progress["failed"]) == (2, 0, 2)
 
 
 async def test_a_failed_file_is_tried_again(

@@ -6,7 +6,6 @@ programs only: a web page in the user's browser, which could reach it too, is tu
 
 import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -56,7 +55,7 @@ async def _principal(request: HTTPConnection) -> Principal:
     if token is None:
         raise Unauthorised
     who = tenancy.authenticated(found)
-    if who.api_key_id is not None and not tenancy.is_noted(found, now=datetime.now(UTC)):
+    if who.api_key_id is not None and not found.is_noted:
         async with database.system_tx() as conn:
             await tenancy.note_use(conn, who.api_key_id)
     limits: RateLimits = request.app.state.limits

@@ -11,7 +11,7 @@ from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import ExitCode, InvalidInput
 from trapline.model import TaskId
-from trapline.pipeline.kinds import stored_kinds
+from trapline.pipeline import ingestion
 from trapline.queue import deadletters, tasks, why
 from trapline.queue.deadletters import Filter
 
@@ -124,13 +124,8 @@ async def retry(
     """
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
-        again = await deadletters.retry(
-            conn,
-            stored_kinds(),
-            organisation.id,
-            _chosen(task, job, kind, code),
-            by="cli",
-            now=datetime.now(UTC),
+        again = await ingestion.retry_letters(
+            conn, organisation.id, _chosen(task, job, kind, code), by="cli"
         )
     click.echo(str(again))
 

@@ -8,7 +8,6 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Final, Self
 from uuid import UUID, uuid5
 
@@ -27,7 +26,6 @@ DEFAULT_ORGANISATION: Final = "default"
 _NAMESPACE: Final = UUID("0d7f6c1e-6a3c-5b1e-9d52-7c1b8f0e4a11")
 _KEY_PREFIX: Final = "trp_"
 _SHOWN_CHARACTERS: Final = len(_KEY_PREFIX) + 8
-_NOTED_EVERY: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +222,6 @@ def authenticated(found: WhoAsksRow) -> Principal:
 async def note_use(conn: Connection, api_key_id: ApiKeyId) -> None:
     """Note that a key was used; at most once a minute, so that a busy key is not a busy row."""
     await queries.touch_key(conn, api_key_id=api_key_id)
-
-
-def is_noted(found: WhoAsksRow, *, now: datetime) -> bool:
-    """Whether a key's use was noted within the last minute."""
-    return found.last_used_at is not None and now - found.last_used_at <= _NOTED_EVERY
 
 
 def _hash(secret: str) -> bytes:

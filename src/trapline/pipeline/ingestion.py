@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
+import msgspec
+
 from trapline.db.connection import Connection
 from trapline.errors import Conflict, NotFound
 from trapline.knowledge import applications, sources, tally
@@ -17,10 +19,11 @@ from trapline.knowledge.sql.sources import SourceRow
 from trapline.knowledge.tally import Change
 from trapline.model import ApplicationId, JobId, OrganisationId, SourceId
 from trapline.pipeline import source_schedules
-from trapline.pipeline.kinds import stored_kinds
+from trapline.pipeline.kinds import FILE, INDEX, stored_kinds
 from trapline.pipeline.sql import ingestion as reads
 from trapline.pipeline.sql.ingestion import ShownSource
 from trapline.queue import deadletters, jobs
+from trapline.queue.deadletters import Filter, Retried
 from trapline.queue.sql.jobs import JobRow
 
 
@@ -106,30 +109,53 @@ async def cancel(conn: Connection, source: SourceRow, *, by: str | None = None) 
 
 
 async def retry(conn: Connection, job_id: JobId, *, by: str | None = None) -> JobId:
-    """Run a job's failed tasks again; their sources are pending again, and counted in the new job."""
-    old = await jobs.get(conn, job_id)
-    failed = [
-        row for row in await reads.failed_items(conn, job_id=job_id) if row.resolved_at is None
+    """Run a job's failed tasks again."""
+    now = datetime.now(UTC)
+    retried = await deadletters.retry_job(conn, stored_kinds(), job_id, by=by, now=now)
+    await _count_again(conn, retried)
+    return retried.job_id
+
+
+async def retry_letters(
+    conn: Connection, organisation_id: OrganisationId, chosen: Filter, *, by: str | None = None
+) -> JobId:
+    """Run dead letters of any jobs again."""
+    now = datetime.now(UTC)
+    retried = await deadletters.retry(conn, stored_kinds(), organisation_id, chosen, by=by, now=now)
+    await _count_again(conn, retried)
+    return retried.job_id
+
+
+async def _count_again(conn: Connection, retried: Retried) -> None:
+    """Sources whose items are tried again are pending again, and counted in the new job alone."""
+    items = [
+        (letter.job_id, msgspec.convert(letter.payload, Item))
+        for letter in retried.letters
+        if letter.kind in {FILE, INDEX}
     ]
-    again = await deadletters.retry_job(conn, stored_kinds(), job_id, by=by, now=datetime.now(UTC))
-    if not failed:
-        return again
-    await queries.begin_job(conn, source_ids=list({r.source_id for r in failed}), job_id=again)
-    new = await jobs.get(conn, again)
-    places = {
-        row.source_id: row
-        for row in await queries.places(conn, source_ids=list({r.source_id for r in failed}))
-    }
-    scopes = [
-        scope
-        for row in failed
-        if row.source_id in places
-        for scope in _scopes(places[row.source_id].kind, row.source_id, row.application_id)
-    ]
-    moved = [Change(old.organisation_id, s, old.id, old.created_at, -1, 0, -1) for s in scopes]
-    added = [Change(old.organisation_id, s, again, new.created_at, 1) for s in scopes]
-    await tally.add(conn, [*moved, *added])
-    return again
+    if not items:
+        return
+    source_ids = list({item.source_id for _, item in items})
+    await queries.begin_job(conn, source_ids=source_ids, job_id=retried.job_id)
+    places = {row.source_id: row for row in await queries.places(conn, source_ids=source_ids)}
+    new = await jobs.get(conn, retried.job_id)
+    olds = {job_id: await jobs.get(conn, job_id) for job_id in {job_id for job_id, _ in items}}
+    changes = []
+    for job_id, item in items:
+        if item.source_id not in places:
+            continue
+        for scope in _scopes(places[item.source_id].kind, item.source_id, item.application_id):
+            made = olds[job_id].created_at
+            changes.append(Change(new.organisation_id, scope, job_id, made, -1, 0, -1))
+            changes.append(Change(new.organisation_id, scope, new.id, new.created_at, 1))
+    await tally.add(conn, changes)
+
+
+class Item(msgspec.Struct, frozen=True):
+    """What the tasks that fill a source have in common."""
+
+    source_id: SourceId
+    application_id: ApplicationId | None = None
 
 
 def _scopes(kind: str, source_id: SourceId, application_id: ApplicationId | None) -> list[UUID]:

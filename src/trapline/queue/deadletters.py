@@ -47,6 +47,14 @@ async def resolve(
     return len(await _close(conn, organisation_id, chosen, by=by, resolution="resolved"))
 
 
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """The job in which dead letters run again, and which they were."""
+
+    job_id: JobId
+    letters: Sequence[ResolveDeadLettersRow]
+
+
 async def retry(  # noqa: PLR0913 (what, whose, by whom, when)
     conn: Connection,
     kinds: Kinds,
@@ -55,7 +63,7 @@ async def retry(  # noqa: PLR0913 (what, whose, by whom, when)
     *,
     by: str | None,
     now: datetime,
-) -> JobId:
+) -> Retried:
     """Run dead letters again, in a new job: theirs have ended, and accept no more tasks."""
     job_id = jobs.new_id()
     letters = await _close(
@@ -64,48 +72,34 @@ async def retry(  # noqa: PLR0913 (what, whose, by whom, when)
     if not letters:
         raise NotFound("There is no such dead letter.")
     origins = {letter.job_id for letter in letters}
-    origin = await jobs.get(conn, origins.pop()) if len(origins) == 1 else None
-    job = NewJob(
-        origin.kind if origin else "retry",
-        organisation_id,
-        id=job_id,
-        retry_of=origin.id if origin else None,
-        retry_count=origin.retry_count + 1 if origin else 0,
-        options=origin.options if origin else {},
-        zero_data_retention=origin.zero_data_retention if origin else False,
-    )
+    job = NewJob("retry", organisation_id, id=job_id)
+    if len(origins) == 1:
+        job = _like(await jobs.get(conn, origins.pop()), job_id)
     await jobs.submit(conn, kinds, job, [_again(letter) for letter in letters], now=now)
-    return job_id
+    return Retried(job_id, letters)
 
 
 async def retry_job(
     conn: Connection, kinds: Kinds, job_id: JobId, *, by: str | None, now: datetime
-) -> JobId:
-    """Run what failed in a job again, in a new job that names the old one and is like it."""
+) -> Retried:
+    """Run what failed in a job again, as often as the job may be retried."""
     old = await jobs.get(conn, job_id)
     if old.status not in jobs.ENDED:
         raise Conflict(f"The job is {old.status}: only an ended one can be retried.")
     if old.retry_count >= old.max_retries:
         raise Conflict(f"The job was retried {old.retry_count} times, which is its maximum.")
-    again = _like(old)
-    letters = await _close(
-        conn,
-        old.organisation_id,
-        Filter(job_id=job_id),
-        by=by,
-        resolution="retried",
-        retried_in=again.id,
-    )
-    if not letters:
-        raise Conflict("The job has no failed task that nobody has dealt with.")
-    await jobs.submit(conn, kinds, again, [_again(letter) for letter in letters], now=now)
-    return again.id
+    try:
+        return await retry(conn, kinds, old.organisation_id, Filter(job_id=job_id), by=by, now=now)
+    except NotFound:
+        raise Conflict("The job has no failed task that nobody has dealt with.") from None
 
 
-def _like(old: JobRow) -> NewJob:
+def _like(old: JobRow, job_id: JobId) -> NewJob:
+    """A new job that names an old one and is like it."""
     return NewJob(
         old.kind,
         old.organisation_id,
+        id=job_id,
         priority=old.priority,
         max_active=old.max_active,
         retry_of=old.id,

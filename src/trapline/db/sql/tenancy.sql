@@ -107,7 +107,7 @@ SELECT
     EXISTS (SELECT FROM tenancy.api_key a WHERE a.revoked_at IS NULL) AS "any_key!",
     EXISTS (SELECT FROM tenancy.organisation o WHERE o.id = sqlc.arg(default_id)::uuid) AS "has_default!",
     k.id AS "api_key_id?", k.organisation_id AS "organisation_id?", k.scopes AS "scopes?",
-    k.last_used_at AS "last_used_at?"
+    coalesce(k.last_used_at >= now() - interval '1 minute', false) AS "is_noted!"
 FROM (SELECT sqlc.narg(hash)::bytea AS hash) AS asked
 LEFT JOIN tenancy.api_key k ON k.hash = asked.hash AND k.revoked_at IS NULL;
 

@@ -96,7 +96,6 @@ class FailedItemsRow(Struct, frozen=True, gc=False):
     task_id: TaskId
     kind: str
     error: str
-    resolved_at: datetime | None
 
 
 class LostItemsRow(Struct, frozen=True, gc=False):
@@ -394,7 +393,7 @@ _FAILED_ITEMS: Final = """
 SELECT
     (t.payload ->> 'source_id')::uuid AS "source_id!",
     (t.payload ->> 'application_id')::uuid AS "application_id?",
-    d.task_id, t.kind, d.error, d.resolved_at
+    d.task_id, t.kind, d.error
 FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
 WHERE d.job_id = $1 AND t.kind IN ('file', 'index')
 ORDER BY d.task_id
@@ -402,7 +401,7 @@ ORDER BY d.task_id
 
 
 async def failed_items(conn: Connection, *, job_id: JobId) -> list[FailedItemsRow]:
-    """Why items of a job failed, and whether somebody has dealt with it."""
+    """Why items of a job failed."""
     return [FailedItemsRow(*row) for row in await conn.fetch(_FAILED_ITEMS, job_id)]
 
 

@@ -171,11 +171,11 @@ ORDER BY 1;
 SELECT id AS job_id, created_at, member_id FROM queue.job WHERE id = ANY (sqlc.arg(job_ids)::uuid[]);
 
 -- name: FailedItems :many
--- Why items of a job failed, and whether somebody has dealt with it.
+-- Why items of a job failed.
 SELECT
     (t.payload ->> 'source_id')::uuid AS "source_id!",
     (t.payload ->> 'application_id')::uuid AS "application_id?",
-    d.task_id, t.kind, d.error, d.resolved_at
+    d.task_id, t.kind, d.error
 FROM queue.dead_letter d JOIN queue.task t ON t.id = d.task_id
 WHERE d.job_id = sqlc.arg(job_id) AND t.kind IN ('file', 'index')
 ORDER BY d.task_id;

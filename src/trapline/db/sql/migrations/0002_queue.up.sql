@@ -144,9 +144,6 @@ CREATE INDEX task_uncounted_idx ON queue.task (job_id) WHERE NOT counted;
 
 -- What was made lately. The table is written in the order of time, so this costs next to nothing.
 CREATE INDEX task_created_idx ON queue.task USING brin (created_at) WITH (autosummarize = on);
--- Texts that were given lately, among all that is queued and done: progress of ingestion is asked for
--- again and again.
-CREATE INDEX task_text_idx ON queue.task (created_at) WHERE kind IN ('file', 'index');
 
 -- The order of tasks within a lane and a priority; a retry gets a new number.
 CREATE SEQUENCE queue.turn_number;
