@@ -35,8 +35,6 @@ REFERENCE = {
     "in": 4000.0,
     "failed": 0.0,
     "seconds": 60 * 4000 / REFERENCE_FILES_A_MINUTE,
-    "passages": 0.0,
-    "peak_mb": 0.0,
 }
 MEGABYTE = 1 << 20
 # Seconds after which a run is paused, so that all of it ends within six minutes.
@@ -81,7 +79,7 @@ def main() -> None:
             _row("light model", whole),
             _row("MiniLM, two threads", better),
             _row("as the reference reckons", REFERENCE),
-            _row("after kill -9", killed | {"seconds": 0.0, "passages": 0.0, "peak_mb": 0.0}),
+            _row("killed with -9 on the way, resumed", killed),
         ],
         {
             "files_per_minute": round(rates[""], 1),
@@ -104,17 +102,18 @@ def main() -> None:
 
 
 def _row(what: str, run: Mapping[str, float]) -> dict[str, object]:
-    seconds = run["seconds"]
-    rate = 60 * run["in"] / seconds if seconds else 0.0
+    """A line of the table; what was not measured stays empty."""
+    seconds, passages, peak = run.get("seconds"), run.get("passages"), run.get("peak_mb")
+    rate = 60 * run["in"] / seconds if seconds else None
     return {
         "what": what,
         "files in": int(run["in"]),
         "failed": int(run["failed"]),
-        "seconds": round(seconds, 1),
-        "files/minute": rate,
-        "÷ reference": rate / REFERENCE_FILES_A_MINUTE,
-        "passages/s": run["passages"] / seconds if seconds else 0.0,
-        "peak MB": round(run["peak_mb"]),
+        "seconds": round(seconds, 1) if seconds else "",
+        "files/minute": rate or "",
+        "÷ reference": rate / REFERENCE_FILES_A_MINUTE if rate else "",
+        "passages/s": passages / seconds if seconds and passages else "",
+        "peak MB": round(peak) if peak else "",
     }
 
 

@@ -37,11 +37,21 @@ from trapline.measure.sql import rollups as measured_days
 from trapline.pipeline import followups, renewing, retention, sites, templates
 from trapline.pipeline import intake as intakes
 from trapline.pipeline.commissioning import Commissioning
+from trapline.pipeline.elsewhere import Elsewhere
 from trapline.pipeline.gathering import Gathering, extract_kind
 from trapline.pipeline.ingesting import Ingesting
 from trapline.pipeline.intake import Intake
 from trapline.pipeline.keeping import Keeping
-from trapline.pipeline.kinds import crawl_kinds, ingest_kinds
+from trapline.pipeline.kinds import (
+    ASK,
+    AWAIT,
+    CALL_OFF,
+    FILE,
+    INDEX,
+    RENEW,
+    crawl_kinds,
+    ingest_kinds,
+)
 from trapline.pipeline.language import LanguageModel
 from trapline.pipeline.mapping import Mapper
 from trapline.pipeline.parsing import ExternalParser
@@ -163,11 +173,14 @@ async def working(
             steps.page,
             surveyor.run,
             ingest=ingest_kinds(
-                ingesting.file,
-                ingesting.index,
-                intake.awaited,
-                Renewing(database, ingesting).run,
-                Commissioning(database, settings).ask,
+                {
+                    FILE: ingesting.file,
+                    INDEX: ingesting.index,
+                    AWAIT: intake.awaited,
+                    RENEW: Renewing(database, ingesting).run,
+                    ASK: Commissioning(database, settings).ask,
+                    CALL_OFF: Elsewhere(settings).call_off,
+                }
             ),
         )
         kinds.register(extract_kind(gathering.extract))

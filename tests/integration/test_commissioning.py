@@ -50,6 +50,13 @@ class Far:
     answers: list[web.Response] = field(default_factory=list)
     got: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    called_off: list[str] = field(default_factory=list)
+
+    async def cancel(self, request: web.Request) -> web.Response:
+        self.called_off.append(request.match_info["crawl"])
+        if self.answers:
+            return self.answers.pop(0)
+        return web.json_response({"status": "cancelled"})
 
     async def crawl(self, request: web.Request) -> web.Response:
         self.got.append(await request.json())
@@ -64,6 +71,7 @@ async def far() -> AsyncIterator[Far]:
     found = Far()
     app = web.Application()
     app.router.add_post("/v2/crawl", found.crawl)
+    app.router.add_delete("/v2/crawl/{crawl}", found.cancel)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -196,6 +204,42 @@ async def test_a_busy_one_is_asked_again_with_the_same_key(
         await ended(desk, started["jobId"])
     first, second = (one["x-idempotency-key"] for one in far.headers)
     assert first == second
+
+
+async def test_what_is_cancelled_or_deleted_here_ends_there(
+    database: Database, server_settings: Settings, far: Far
+) -> None:
+    async with near(database, server_settings, far.url) as desk:
+        started = [await begin(desk, url=f"https://example.com/{n}") for n in range(2)]
+        async with asyncio.timeout(60):
+            while True:
+                async with database.system_tx() as conn:
+                    asked_for = await conn.fetch("SELECT job_id, crawl FROM knowledge.intake")
+                if len(asked_for) == len(started):
+                    break
+                await asyncio.sleep(0.05)
+        crawls = {str(row["job_id"]): row["crawl"] for row in asked_for}
+        # One whose crawl has ended meanwhile is told so; that is what was wanted.
+        far.answers = [web.json_response({"error": "ended"}, status=409)]
+        first, second = (one["knowledgeSourceId"] for one in started)
+        await asked(desk, f"/api/knowledge-source/{first}/cancel", "POST")
+        await called_off(far, 1)
+        await asked(desk, f"/api/knowledge-source/{second}", "DELETE")
+        await called_off(far, 2)
+        assert far.called_off == [crawls[one["jobId"]] for one in started]
+        async with database.system_tx() as conn:
+            ends = await conn.fetch(
+                "SELECT id FROM queue.job WHERE metadata ? 'cancelled_job_id' ORDER BY created_at"
+            )
+        for row in ends:
+            assert (await ended(desk, row["id"]))["status"] == "completed"
+        assert len(ends) == 2
+
+
+async def called_off(far: Far, times: int) -> None:
+    async with asyncio.timeout(60):
+        while len(far.called_off) < times:  # noqa: ASYNC110 (the far side has no event)
+            await asyncio.sleep(0.05)
 
 
 async def test_without_its_settings_it_is_refused(

@@ -12,8 +12,10 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from tests.ingesting import answering, asked, ended, upload
+from tests.scraping import site_settings
 from tests.site import office
 from tests.site.pdf import pdf
+from tests.site.site import Site
 from trapline.db.pool import Database
 from trapline.errors import SettingsError
 from trapline.pipeline.parsing import ExternalParser, ParserFailed
@@ -177,6 +179,27 @@ async def test_answers_in_the_words_of_several_services(settings: Settings, pars
         parser.answers = [web.Response(text=json.dumps("# A"), content_type="application/json")]
         with pytest.raises(ParserFailed):
             await external.read(LIST, None, "file:///list.pdf")
+
+
+async def test_a_file_that_was_fetched_is_read_by_it_for_search_alone(
+    database: Database, settings: Settings, parser: Parser, site: Site
+) -> None:
+    parser.answers = [web.Response(text="# By another: zirconium"), web.Response(status=401)]
+    url = f"{site.url}downloads/price-list.pdf"
+    async with answering(database, site_settings(settings, site)) as desk:
+        for warned in (False, True):
+            async with desk.post("/upload/url", json={"url": url}) as answer:
+                told = await answer.text()
+            assert "event: completed" in told
+            assert ("The external parser was of no use" in told) is warned
+            found = await asked(desk, "/api/search?q=zirconium&mode=keyword")
+            assert [one["url"] for one in found["items"]] == ([] if warned else [url])
+            # What the page says does not depend on who was there to read it.
+            async with database.system_tx() as conn:
+                versions = await conn.fetch("SELECT id, markdown FROM store.version")
+                await conn.execute("UPDATE knowledge.entry SET version_id = NULL")
+            assert len(versions) == 1
+            assert "zirconium" not in versions[0]["markdown"]
 
 
 async def test_broken_for_both_says_both(

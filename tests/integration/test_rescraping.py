@@ -200,7 +200,7 @@ async def test_a_page_whose_worker_died_of_it_has_failed_and_says_why(
         taken.set()
         await asyncio.Event().wait()
 
-    kinds = Kinds(ingest_kinds(index=hang))
+    kinds = Kinds(ingest_kinds({INDEX: hang}))
     job = NewJob("crawl", organisation_id)
     async with database.system_tx() as conn:
         source = await sources.ensure(

@@ -11,18 +11,17 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import NAMESPACE_OID, UUID, uuid5
 
-import aiohttp
 import msgspec
 
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.errors import ExitCode, Unavailable, VisitFailed
-from trapline.fetch.headers import retry_after
 from trapline.knowledge.sql import intake as queries
 from trapline.knowledge.sql import sources as source_queries
 from trapline.knowledge.sql.sources import SourceRow
 from trapline.model import JobId, OrganisationId
 from trapline.pipeline import intake
+from trapline.pipeline.elsewhere import Answer, Elsewhere
 from trapline.pipeline.intake import JOB, Message
 from trapline.pipeline.kinds import ASK, INGEST, AskTask, ingest_kinds
 from trapline.queue import jobs
@@ -33,14 +32,7 @@ from trapline.queue.retries import RetryLater, Skip
 from trapline.queue.tasks import NewTask, Task
 from trapline.settings import Settings
 
-_SECONDS: Final = 30.0
-_LARGEST: Final = 2**20
-_SHOWN: Final = 300
-_OK: Final = 200
 _TAKEN: Final = 409
-_BUSY: Final = 429
-_THEIRS: Final = 500
-_LONGEST_WAIT: Final = 600.0
 
 
 def require(settings: Settings) -> None:
@@ -92,24 +84,13 @@ class Commissioning:
 
     async def _post(self, task: Task, source: SourceRow) -> str:
         """Send the request; return the crawl's id."""
-        url = f"{(self.settings.firecrawl_url or '').rstrip('/')}/v2/crawl"
-        headers = {"x-idempotency-key": str(task_id(task))}
-        if self.settings.firecrawl_key is not None:
-            key = self.settings.firecrawl_key.get_secret_value()
-            headers["Authorization"] = f"Bearer {key}"
-        try:
-            async with (
-                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_SECONDS)) as session,
-                session.post(
-                    url, json=self._request(task, source), headers=headers, allow_redirects=False
-                ) as answer,
-            ):
-                said = await answer.content.read(_LARGEST)
-                wait = retry_after(answer.headers.get("Retry-After"), datetime.now(UTC))
-                return _crawl(answer.status, wait, said)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            why = str(error) or type(error).__name__
-            raise RetryLater(f"Firecrawl cannot be asked: {why}") from None
+        answer = await Elsewhere(self.settings).ask(
+            "POST",
+            "/v2/crawl",
+            self._request(task, source),
+            {"x-idempotency-key": str(task_id(task))},
+        )
+        return _crawl(answer)
 
     def _request(self, task: Task, source: SourceRow) -> dict[str, Any]:
         payload: AskTask = task.payload
@@ -141,21 +122,18 @@ def task_id(task: Task) -> UUID:
     return uuid5(NAMESPACE_OID, f"trapline {task.job_id} {task.id}")
 
 
-def _crawl(status: int, wait: float | None, said: bytes) -> str:
-    """Read the answer: the id of the crawl, or what is wrong and whether to ask again."""
-    shown = said[:_SHOWN].decode("utf-8", "replace")
-    if status == _TAKEN:
+def _crawl(answer: Answer) -> str:
+    """Read the id of the crawl, or say what is wrong and whether to ask again."""
+    if answer.status == _TAKEN:
         raise RetryLater("Firecrawl has begun the crawl, but has not told of it yet.")
-    if status == _BUSY or status >= _THEIRS:
-        pause = None if wait is None else min(wait, _LONGEST_WAIT)
-        raise RetryLater(f"Firecrawl answered {status}: {shown}", retry_after=pause)
-    if status != _OK:
-        raise VisitFailed(ExitCode.EXTRACTION_FAILED, f"Firecrawl answered {status}: {shown}")
+    if not answer.ok:
+        why = f"Firecrawl answered {answer.status}: {answer.shown}"
+        raise VisitFailed(ExitCode.EXTRACTION_FAILED, why)
     try:
-        answer = msgspec.json.decode(said)
-        crawl = answer["id"]
+        crawl = msgspec.json.decode(answer.body)["id"]
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
         crawl = None
     if not isinstance(crawl, str) or not 0 < len(crawl) <= intake.LONGEST_CRAWL_ID:
-        raise VisitFailed(ExitCode.EXTRACTION_FAILED, f"Firecrawl's answer cannot be read: {shown}")
+        why = f"Firecrawl's answer cannot be read: {answer.shown}"
+        raise VisitFailed(ExitCode.EXTRACTION_FAILED, why)
     return crawl.replace("\x00", "")

@@ -22,12 +22,12 @@ from trapline.pipeline.sql import known
 from trapline.pipeline.sql.known import StoredVersion
 from trapline.store.blobs import Blobs
 
-_HTML: Final = ("text/html", "application/xhtml+xml")
+HTML: Final = ("text/html", "application/xhtml+xml")
 _UNREAD: Final = "The file was not read, as asked."
 
 
 def is_html(fetched: Fetched) -> bool:
-    return fetched.media_type in _HTML
+    return fetched.media_type in HTML
 
 
 async def read(fetched: Fetched, options: ExtractOptions) -> Document:

@@ -35,10 +35,13 @@ from trapline.knowledge.indexing import (
 from trapline.knowledge.sql import sources as queries
 from trapline.logs import get_logger
 from trapline.measure import Recorder
-from trapline.model import Document, JobId, SourceId
+from trapline.model import Document, Format, JobId, SourceId
+from trapline.pipeline import documents
+from trapline.pipeline.documents import HTML
 from trapline.pipeline.kinds import FileTask, IndexTask
 from trapline.pipeline.parsing import ExternalParser, ParserFailed, with_warning
-from trapline.pipeline.sql import ingestion
+from trapline.pipeline.sql import ingestion, known
+from trapline.pipeline.sql.ingestion import VersionTextRow
 from trapline.queue.finishing import Finished
 from trapline.queue.retries import Skip
 from trapline.queue.tasks import Task
@@ -117,6 +120,8 @@ class Ingesting:
             version = await ingestion.version_text(conn, version_id=payload.version_id)
         if version is None:
             raise Skip("The version of the page is gone.")
+        better = await self._read_again(version)
+        markdown = version.markdown if better is None else better.markdown
         entry = Entry(
             uri=payload.url,
             path=urlsplit(payload.url).path,
@@ -125,11 +130,13 @@ class Ingesting:
             content_type=_media(version.content_type),
             page_id=payload.page_id,
             version_id=payload.version_id,
-            content_hash=_hash(version.title, version.markdown),
+            content_hash=_hash(version.title, markdown),
+            markdown=None if better is None else _clean(markdown),
             dated_at=_moment(version.metadata) or version.fetched_at,
         )
         async with self._small:
-            prepared = await self._prepared(task, place, config, entry, version.markdown)
+            prepared = await self._prepared(task, place, config, entry, markdown)
+        prepared.warning = None if better is None else better.warning
         return Finished(prepared)
 
     async def text(
@@ -166,13 +173,42 @@ class Ingesting:
         url = f"file:///{quote(name)}"
         readers = self._large_readers if large else self._small_readers
         own = partial(extract, body, content_type, url)
+        try:
+            found = await self._external(body, content_type, url)
+        except ParserFailed as error:
+            return with_warning(await _in(readers, own), str(error))
+        return await _in(readers, own) if found is None else found
+
+    async def _read_again(self, version: VersionTextRow) -> Document | None:
+        """Have a file that a crawl found read by the external parser, where there is one for it.
+
+        For search alone: what a version says must not depend on whether a parser was there that day,
+        or its absence would be a change of the page.
+        """
+        if self.parser is None or not self.parser.kinds or _media(version.content_type) in HTML:
+            return None
+        async with self.database.system_tx() as conn:
+            stored = await known.version_by_id(conn, version_id=version.version_id)
+            if stored is None or stored.sha256 is None:
+                return None
+            body = await self.blobs.get(conn, stored.sha256)
+        try:
+            return await self._external(body, stored.content_type, stored.url)
+        except ParserFailed as error:
+            return with_warning(
+                documents.as_stored(stored, frozenset({Format.MARKDOWN})), str(error)
+            )
+
+    async def _external(self, body: bytes, content_type: str | None, url: str) -> Document | None:
+        """Have a file read by the external parser; None if it is not asked about such files."""
+        name = url.rpartition("/")[2]
         if self.parser is None or not self.parser.wants(body, content_type, name):
-            return await _in(readers, own)
+            return None
         try:
             return await self.parser.read(body, content_type, url)
         except ParserFailed as error:
             log.warning("the external parser failed", name=name, error=str(error))
-            return with_warning(await _in(readers, own), str(error))
+            raise
 
     async def _prepared(
         self,
@@ -202,7 +238,7 @@ class Ingesting:
         look: bool = True,
         job_id: JobId | None = None,
     ) -> tuple[Indexable, Model, int]:
-        clean = markdown.replace("\x00", "")
+        clean = _clean(markdown)
         embedder = self.embedders.named(config.model)
         timed = partial(
             self.recorder.timed,
@@ -245,7 +281,7 @@ class Ingesting:
 
 def _file_entry(payload: FileTask, document: Document) -> Entry:
     title = payload.title or document.metadata.title or payload.name.rpartition("/")[2]
-    clean = title.replace("\x00", "")[:_LONGEST_TITLE]
+    clean = _clean(title)[:_LONGEST_TITLE]
     return Entry(
         uri=payload.uri,
         path="/" + payload.name.lstrip("/"),
@@ -253,7 +289,7 @@ def _file_entry(payload: FileTask, document: Document) -> Entry:
         language=document.language or document.metadata.language,
         content_type=_media(payload.content_type or document.content_type),
         content_hash=_hash(clean, document.markdown),
-        markdown=document.markdown.replace("\x00", ""),
+        markdown=_clean(document.markdown),
         dated_at=_parsed(document.metadata.modified or document.metadata.published),
     )
 
@@ -265,7 +301,12 @@ def _hash(title: str | None, markdown: str) -> bytes:
 
 def _media(content_type: str | None) -> str | None:
     found = (content_type or "").partition(";")[0].strip().lower()
-    return found.replace("\x00", "") or None
+    return _clean(found) or None
+
+
+def _clean(text: str) -> str:
+    """Leave out what PostgreSQL takes in no text."""
+    return text.replace("\x00", "")
 
 
 def _moment(metadata: object) -> datetime | None:

@@ -15,10 +15,12 @@ from trapline.knowledge.sql import intake as intake_queries
 from trapline.knowledge.sql import sources as queries
 from trapline.knowledge.sql import tally as tally_queries
 from trapline.knowledge.sql.applications import ApplicationRow
+from trapline.knowledge.sql.intake import IntakeRow
 from trapline.knowledge.sql.sources import SourceRow
 from trapline.knowledge.tally import Change
 from trapline.model import ApplicationId, JobId, OrganisationId, SourceId
-from trapline.pipeline import source_schedules
+from trapline.pipeline import elsewhere, source_schedules
+from trapline.pipeline.intake import SENDER
 from trapline.pipeline.kinds import FILE, INDEX, stored_kinds
 from trapline.pipeline.sql import ingestion as reads
 from trapline.pipeline.sql.ingestion import ShownSource
@@ -168,7 +170,7 @@ async def delete(conn: Connection, source: SourceRow) -> None:
     shown = await reads.shown_source(conn, source_id=source.id)
     busy = shown is not None and shown.status in _BUSY
     if busy and source.job_id is not None and source.kind != "file":
-        await jobs.cancel(conn, JobId(source.job_id), by="the source was deleted")
+        await _stop(conn, JobId(source.job_id), by="the source was deleted")
     elif busy and source.job_id is not None and source.application_id is not None:
         job = await jobs.get(conn, JobId(source.job_id))
         gone = Change(source.organisation_id, source.application_id, job.id, job.created_at, -1)
@@ -177,12 +179,18 @@ async def delete(conn: Connection, source: SourceRow) -> None:
     await sources.delete(conn, [source.id])
 
 
+async def _stop(conn: Connection, job_id: JobId, *, by: str) -> None:
+    """Cancel a job of a source that is about to go, while it is still known what crawls for it."""
+    await jobs.cancel(conn, job_id, by=by)
+    await _call_off(conn, await intake_queries.intake_of_job(conn, job_id=job_id))
+
+
 async def delete_application(conn: Connection, application: ApplicationRow) -> int:
     """Delete an application with its sources; the jobs that fill them are cancelled."""
     rows = await queries.sources_of_application(conn, application_id=application.id)
     for job_id in sorted({row.job_id for row in rows if row.job_id is not None}):
         try:
-            await jobs.cancel(conn, JobId(job_id), by="the application was deleted")
+            await _stop(conn, JobId(job_id), by="the application was deleted")
         except (Conflict, NotFound):
             continue
     fetched = [row.source_id for row in rows if row.kind != "file"]
@@ -209,6 +217,8 @@ async def settle(conn: Connection, job: JobRow) -> None:
     if intake is not None and intake.ended in {"failed", "cancelled"}:
         # What came is in; but whoever sent it says that it is not all.
         status, error = intake.ended, intake.error or f"The crawl elsewhere was {intake.ended}."
+    elif job.status == "cancelled":
+        await _call_off(conn, intake)
     await queries.end_sources(conn, job_id=job.id, status=status, error=error, reason=reason)
     left = await queries.left_files(conn, job_id=job.id)
     await queries.end_files(
@@ -221,6 +231,15 @@ async def settle(conn: Connection, job: JobRow) -> None:
     if failed:
         await _count_lost(conn, job)
     await tally.close_job(conn, job.id)
+
+
+async def _call_off(conn: Connection, intake: IntakeRow | None) -> None:
+    """End a crawl elsewhere that was asked for from here; any other is its owner's."""
+    if intake is None or intake.ended is not None:
+        return
+    source = await queries.get_source(conn, source_id=SourceId(intake.source_id))
+    if source is not None and source.provider == SENDER:
+        await elsewhere.call_off(conn, source.organisation_id, intake.job_id, intake.crawl)
 
 
 async def _count_lost(conn: Connection, job: JobRow) -> None:

@@ -25,6 +25,7 @@ from trapline.knowledge.sql.intake import IntakeRow
 from trapline.knowledge.sql.sources import SourceRow
 from trapline.knowledge.tally import Change
 from trapline.model import ApplicationId, JobId, MemberId, OrganisationId, SourceId, TaskId
+from trapline.pipeline import elsewhere
 from trapline.pipeline.kinds import AWAIT, FILE, INGEST, AwaitTask, FileTask, ingest_kinds
 from trapline.queue import jobs
 from trapline.queue.finishing import Finished
@@ -203,9 +204,11 @@ async def _asking_job(conn: Connection, message: Message, source: SourceRow) -> 
 
 
 async def _go_on(conn: Connection, message: Message, source: SourceRow, job: JobRow) -> IntakeRow:
-    """Keep the job that asked open until the crawl has ended. If it was cancelled, that is that."""
+    """Keep the job that asked open until the crawl has ended. If it was cancelled, so is the crawl."""
     task_id = NO_TASK
-    if job.status != "cancelled":
+    if job.status == "cancelled":
+        await elsewhere.call_off(conn, job.organisation_id, job.id, message.crawl)
+    else:
         await sources.begin(conn, [source.id], job.id)
         now = datetime.now(UTC)
         (added,) = await jobs.append(conn, _kinds(), job.id, [_waiting(message, now)], now=now)

@@ -1,6 +1,8 @@
 """The kinds of jobs that visit pages, and of the tasks that they are made of."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
@@ -27,6 +29,7 @@ FILE: Final = "file"
 INDEX: Final = "index"
 ASK: Final = "ask_for_crawl"
 AWAIT: Final = "await_crawl"
+CALL_OFF: Final = "call_off_crawl"
 RENEW: Final = "renew"
 
 
@@ -90,6 +93,12 @@ class AwaitTask(Struct, frozen=True):
     crawl: str
 
 
+class CallOffTask(Struct, frozen=True):
+    """End a crawl elsewhere whose job here was cancelled."""
+
+    crawl: str
+
+
 class RenewTask(Struct, frozen=True):
     """Make all texts of a source anew in another generation, then exchange the two."""
 
@@ -109,6 +118,7 @@ class IndexTask(Struct, frozen=True, omit_defaults=True):
 
 
 _PATIENT = RetryPolicy(max_attempts=4, first=timedelta(seconds=2))
+_INSISTENT = RetryPolicy(max_attempts=5, first=timedelta(seconds=5))
 
 
 def crawl_kinds(
@@ -131,20 +141,16 @@ def crawl_kinds(
     )
 
 
-def ingest_kinds(
-    file: Handler | None = None,
-    index: Handler | None = None,
-    awaited: Handler | None = None,
-    renew: Handler | None = None,
-    ask: Handler | None = None,
-) -> tuple[Kind, ...]:
+def ingest_kinds(handlers: Mapping[str, Handler] = MappingProxyType({})) -> tuple[Kind, ...]:
     """Return the kinds of tasks that make texts searchable; also jobs that visit pages have them."""
+    run = handlers.get
     return (
-        Kind(FILE, FileTask, file, RetryPolicy(max_attempts=3), stored=True),
-        Kind(INDEX, IndexTask, index, RetryPolicy(max_attempts=3), stored=True),
-        Kind(ASK, AskTask, ask, RetryPolicy(max_attempts=5, first=timedelta(seconds=5))),
-        Kind(AWAIT, AwaitTask, awaited, RetryPolicy(max_attempts=1)),
-        Kind(RENEW, RenewTask, renew, RetryPolicy(max_attempts=3), timeout=timedelta(hours=6)),
+        Kind(FILE, FileTask, run(FILE), RetryPolicy(max_attempts=3), stored=True),
+        Kind(INDEX, IndexTask, run(INDEX), RetryPolicy(max_attempts=3), stored=True),
+        Kind(ASK, AskTask, run(ASK), _INSISTENT),
+        Kind(CALL_OFF, CallOffTask, run(CALL_OFF), _INSISTENT),
+        Kind(AWAIT, AwaitTask, run(AWAIT), RetryPolicy(max_attempts=1)),
+        Kind(RENEW, RenewTask, run(RENEW), RetryPolicy(max_attempts=3), timeout=timedelta(hours=6)),
     )
 
 

@@ -41,6 +41,7 @@ from trapline.model import (
 from trapline.pipeline import documents, noting, spreading, tracking, wishes
 from trapline.pipeline.comparing import compared
 from trapline.pipeline.crawls import Crawl, Crawls, Spread
+from trapline.pipeline.desk import Desk
 from trapline.pipeline.kinds import Kickoff, PageTask, SitemapTask
 from trapline.pipeline.known import KnownPages
 from trapline.pipeline.language import Answers, LanguageModel
@@ -78,6 +79,7 @@ class Steps:
     known: KnownPages = field(init=False)
     # Where there is one, a host gets its next request while this page is still being stored.
     leaving: Leaving | None = None
+    desk: Desk = field(default_factory=Desk)
     _paces: dict[str, HostPace] = field(default_factory=dict)
     _floors: dict[str, OriginRobots] = field(default_factory=dict)
 
@@ -181,7 +183,7 @@ class Steps:
         children: list[NewTask] = []
         if fetched.exit_code is ExitCode.CONTENT:
             try:
-                visit.document = await _document(crawl, fetched)
+                visit.document = await self._document(crawl, fetched)
             except VisitFailed as failed:
                 error = failed
             else:
@@ -311,9 +313,18 @@ class Steps:
         if self.leaving is None or bound > _FEW_PLACES:
             return None
         if isinstance(crawl.options, PageOptions) and documents.is_html(fetched):
-            # A scrape of a page waits for nothing between here and its end.
+            # A scrape of a page waits for no server between here and its end.
             return None
         return self.leaving.leave(task)
+
+    # Extract
+
+    async def _document(self, crawl: Crawl, fetched: Fetched) -> Document | None:
+        """Read a page as it is stored, whatever the caller wants of it."""
+        options = crawl.options.scrape
+        if not options.read_files and not documents.is_html(fetched):
+            return None
+        return await self.desk.read(fetched, crawl.options.stored_extraction)
 
     # Compare
 
@@ -345,7 +356,7 @@ class Steps:
             there = await self.fetcher.fetch(self.request(crawl, refresh.url, approve, task))
             if there.exit_code is not ExitCode.CONTENT:
                 return
-            document = await _document(crawl, there)
+            document = await self._document(crawl, there)
             visit.fetched = joined(visit.fetched, there, visit.redirects)
             visit.document = document
 
@@ -429,11 +440,3 @@ def _may_confirm(crawl: Crawl) -> bool:
     """Whether a 304 will do: not for who wants what only the bytes have."""
     options = crawl.options
     return not options.force and (crawl.spread is not None or options.scrape.as_stored)
-
-
-async def _document(crawl: Crawl, fetched: Fetched) -> Document | None:
-    """Read a page as it is stored, whatever the caller wants of it."""
-    options = crawl.options.scrape
-    if not options.read_files and not documents.is_html(fetched):
-        return None
-    return await documents.read(fetched, crawl.options.stored_extraction)

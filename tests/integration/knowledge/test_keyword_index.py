@@ -45,6 +45,25 @@ async def test_every_language_is_searched_by_its_own_rules(
     assert await _found(database, organisation_id, "die") == [english]
 
 
+async def test_a_text_of_no_language_gains_nothing_by_stop_words(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    async with database.system_tx() as conn:
+        english = await _index(
+            conn,
+            organisation_id,
+            "en",
+            ["How modules are found: the search for modules", *["Other words of modules"] * 20],
+        )
+        await _index(conn, organisation_id, "xx", ["how they are when the of a them"])
+    asked = "how are modules found when they are sought by the machine"
+    assert (await _found(database, organisation_id, asked))[0] == english[0]
+    # "they" is nowhere in its form, and yet no misspelling: English has it everywhere.
+    async with database.tenant_tx(organisation_id) as conn:
+        found = await KeywordIndex().search(conn, organisation_id, KeywordQuery("they modules"))
+    assert not found.corrected
+
+
 async def test_merging_changes_no_rank(database: Database, organisation_id: OrganisationId) -> None:
     chance = random.Random(7)
     async with database.system_tx() as conn:

@@ -426,6 +426,27 @@ async def test_every_organisation_has_an_index_of_its_own(
     assert [one.reasons for one in again.items] == [one.reasons for one in alone.items]
 
 
+async def test_what_is_remembered_of_one_is_told_to_no_other(
+    database: Database, organisation_id: OrganisationId
+) -> None:
+    """One process answers for all; what it keeps in memory, also of spellings, is each one's own."""
+    async with database.system_tx() as conn:
+        other = (await tenancy.create_organisation(conn, name="other")).id
+        await index(conn, other, [Text("z", "A zebra crossing", "Zebras")])
+        await index(conn, organisation_id, [TAX])
+    searcher = Searcher(Known())
+    for words in ("zebra", "zebrra"):
+        found = {}
+        for owner in (other, organisation_id):
+            async with database.tenant_tx(owner) as conn:
+                query = Query(words=words, mode="keyword")
+                found[owner] = await searcher.search(conn, owner, query)
+        assert [one.uri for one in found[other].items] == ["z"]
+        assert found[organisation_id].items == []
+        assert not found[organisation_id].corrected
+    assert found[other].corrected == {"zebrra": ("zebra",)}
+
+
 async def test_a_filter_that_fits_only_bad_matches_still_finds_them(
     database: Database, organisation_id: OrganisationId, monkeypatch: pytest.MonkeyPatch
 ) -> None:

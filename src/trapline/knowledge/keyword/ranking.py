@@ -45,12 +45,17 @@ class Parts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What a query runs over: the segments' sizes, and their heads by segment and term."""
+    """What a query runs over: the segments' sizes, and their heads by segment and term.
+
+    `having` says of terms how many texts have their word in any language's form, where that is known:
+    a word that is everywhere must not be rare because one text alone is in another language.
+    """
 
     sizes: Mapping[int, int]
     texts: int
     length: int
     heads: Mapping[tuple[int, str], Head]
+    having: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +105,9 @@ class Ranking:
     def _by_idf(self) -> list[tuple[str, float]]:
         found = []
         for term, weight in self.weights.items():
-            having = sum(
-                head.texts for (_, name), head in self.corpus.heads.items() if name == term
-            )
-            if having:
+            there = sum(head.texts for (_, name), head in self.corpus.heads.items() if name == term)
+            if there:
+                having = max(there, self.corpus.having.get(term, 0))
                 rarity = np.log(1 + (self.corpus.texts - having + 0.5) / (having + 0.5))
                 found.append((term, float(rarity) * weight))
         return sorted(found, key=lambda pair: -pair[1])

@@ -1,5 +1,6 @@
 """Searches the keyword index of one organisation."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -230,12 +231,14 @@ class _Asked:
             await self.read(conn, language, names)
 
     async def correct(self, conn: Connection, exact: frozenset[str]) -> None:
-        """Look for words that are written like those that are nowhere."""
+        """Look for words that are written like those that are nowhere. A stop word is everywhere."""
         known = {term for _, term in self.heads}
+        languages = {one.language for one in self.segments}
         strange = [
             word
             for word, found in self.wanted.items()
             if word not in exact
+            and len(found) == len(languages)
             and not any(term in known for list_ in found.values() for term in list_)
         ]
         for word in strange[:_MOST_CORRECTED]:
@@ -262,4 +265,30 @@ class _Asked:
             texts=sum(one.texts for one in self.segments),
             length=sum(one.length for one in self.segments),
             heads=self.heads,
+            having=self._having(),
         )
+
+    def _having(self) -> dict[str, int]:
+        """Count the texts that have each word, in the form that it has in their language.
+
+        Where it is a stop word, all of them are taken to have it. Else one text without a language
+        among thousands in English would be first for whatever has "the" or "a" in it.
+        """
+        texts = Counter[str]()
+        found = Counter[tuple[str, str]]()
+        language_of = {one.segment_id: one.language for one in self.segments}
+        for one in self.segments:
+            texts[one.language] += one.texts
+        for (segment, term), head in self.heads.items():
+            found[language_of[segment], term] += head.texts
+        having: dict[str, int] = {}
+        for forms in self.wanted.values():
+            count = sum(
+                max(found[language, term] for term in forms[language])
+                if language in forms
+                else texts[language]
+                for language in texts
+            )
+            for term in {term for list_ in forms.values() for term in list_}:
+                having[term] = max(count, having.get(term, 0))
+        return having
