@@ -14,6 +14,7 @@ from trapline.api import application
 from trapline.api.access import is_loopback
 from trapline.api.engine import Engine
 from trapline.api.firecrawl import hooks
+from trapline.api.protocol import BoundedProtocol
 from trapline.archive.sql import rollups
 from trapline.db import tenancy
 from trapline.db.pool import Database
@@ -102,6 +103,7 @@ async def serve(settings: Settings) -> None:
             server = _Server(
                 uvicorn.Config(
                     application.build(database, settings, work.engine, work.recorder),
+                    http=BoundedProtocol,
                     log_config=None,
                     access_log=False,
                     lifespan="off",
@@ -220,6 +222,7 @@ async def working(
         finally:
             # From here on its end is waited for.
             running.remove_done_callback(stop)
+            await scraper.direct.afterwards.aclose(_GRACE_SECONDS)
             worker.stop()
             try:
                 await running
@@ -295,10 +298,11 @@ async def scraping(
         bell = Bell(database)
         await agent.register()
         alive = asyncio.create_task(agent.keep_alive(), name="agent")
-        steps = Steps(database, settings, fetcher)
+        scraper = _scraper(Steps(database, settings, fetcher), _keeping(settings), agent, bell)
         try:
-            yield _scraper(steps, _keeping(settings), agent, bell)
+            yield scraper
         finally:
+            await scraper.direct.afterwards.aclose(_GRACE_SECONDS)
             alive.cancel()
             await asyncio.gather(alive, return_exceptions=True)
             await bell.aclose()
