@@ -195,6 +195,11 @@ class Settings(BaseSettings):
         ge=1,
         description="Requests a minute that one API key may make of one server; none: no limit.",
     )
+    answer_first: bool = Field(
+        default=True,
+        description="Answer a scrape over HTTP as soon as its page is read, and store it within a"
+        " fraction of a second; if not, store it before.",
+    )
 
     # Network safety
     allow_nets: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_split)] = Field(
