@@ -12,11 +12,9 @@ from functools import cache
 
 import uvicorn
 
-from trapline.api import application
 from trapline.api.access import is_loopback
 from trapline.api.engine import Engine
 from trapline.api.firecrawl import hooks
-from trapline.api.protocol import BoundedProtocol
 from trapline.archive.sql import rollups
 from trapline.db import tenancy
 from trapline.db.pool import Database
@@ -100,6 +98,10 @@ _NEW_OBJECTS = 5_000
 
 async def serve(settings: Settings) -> None:
     """Answer HTTP until a signal comes, then finish what is under way."""
+    # A hundred routes take longer to make than all else: only a server pays for them.
+    from trapline.api import application  # noqa: PLC0415
+    from trapline.api.protocol import BoundedProtocol  # noqa: PLC0415
+
     listener = _bind(settings)
     async with Database.open(settings) as database:
         await _refuse_exposure(database, settings)
