@@ -1,12 +1,14 @@
 """The one place where things are wired together."""
 
 import asyncio
+import gc
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 
 import uvicorn
 
@@ -14,6 +16,7 @@ from trapline.api import application
 from trapline.api.access import is_loopback
 from trapline.api.engine import Engine
 from trapline.api.firecrawl import hooks
+from trapline.api.protocol import BoundedProtocol
 from trapline.archive.sql import rollups
 from trapline.db import tenancy
 from trapline.db.pool import Database
@@ -91,6 +94,8 @@ MEASUREMENTS = (
 
 # How long a stopping server waits for requests that are still being answered.
 _GRACE_SECONDS = 10
+# After so many the collector looks at the new ones: a few pages' worth, where Python's own number is 700.
+_NEW_OBJECTS = 5_000
 
 
 async def serve(settings: Settings) -> None:
@@ -102,6 +107,7 @@ async def serve(settings: Settings) -> None:
             server = _Server(
                 uvicorn.Config(
                     application.build(database, settings, work.engine, work.recorder),
+                    http=BoundedProtocol,
                     log_config=None,
                     access_log=False,
                     lifespan="off",
@@ -131,6 +137,16 @@ async def work(settings: Settings, *, name: str, concurrency: int) -> None:
     log.info("stopped")
 
 
+@cache
+def _spare_the_collector() -> None:
+    """Let Python's collector leave alone what was loaded, which stays, and look at the rest less often.
+
+    It had to look through half a million objects time and again to find that nothing of them is garbage.
+    """
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS, 20, 20)
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """What runs in a process that works: a worker for what is queued, an engine for who waits."""
@@ -149,6 +165,7 @@ async def working(
     database: Database, settings: Settings, *, name: str = "worker", concurrency: int = 100
 ) -> AsyncIterator[Work]:
     """Run a worker with everything that tasks need, until the block is left."""
+    _spare_the_collector()
     recorder = Recorder()
     async with (
         Fetcher(settings) as fetcher,
@@ -220,6 +237,7 @@ async def working(
         finally:
             # From here on its end is waited for.
             running.remove_done_callback(stop)
+            await scraper.direct.afterwards.aclose(_GRACE_SECONDS)
             worker.stop()
             try:
                 await running
@@ -295,10 +313,11 @@ async def scraping(
         bell = Bell(database)
         await agent.register()
         alive = asyncio.create_task(agent.keep_alive(), name="agent")
-        steps = Steps(database, settings, fetcher)
+        scraper = _scraper(Steps(database, settings, fetcher), _keeping(settings), agent, bell)
         try:
-            yield _scraper(steps, _keeping(settings), agent, bell)
+            yield scraper
         finally:
+            await scraper.direct.afterwards.aclose(_GRACE_SECONDS)
             alive.cancel()
             await asyncio.gather(alive, return_exceptions=True)
             await bell.aclose()

@@ -87,7 +87,7 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("REDIS_URL", "redis_url"),
-        description="Redis or Valkey for short-lived shared state. Without it PostgreSQL holds that too.",
+        description="A Redis or Valkey. Nothing is kept in it yet: `/health` and `trapline doctor` say whether it answers.",
     )
 
     blobs: str = Field(
@@ -157,7 +157,7 @@ class Settings(BaseSettings):
     port: int = Field(default=3002, ge=0, le=65535, description="Port that `trapline serve` binds.")
     admin_key: SecretStr | None = Field(
         default=None,
-        description="Key for the administrative endpoints; without it they do not exist.",
+        description="Key of the server's administrator, who sees all organisations. Without it `/admin/reset-db` does not exist.",
     )
 
     changedetection_secret: SecretStr | None = Field(
@@ -194,6 +194,11 @@ class Settings(BaseSettings):
         default=None,
         ge=1,
         description="Requests a minute that one API key may make of one server; none: no limit.",
+    )
+    answer_first: bool = Field(
+        default=True,
+        description="Answer a scrape over HTTP as soon as its page is read, and store it within a"
+        " fraction of a second; if not, store it before.",
     )
 
     # Network safety

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
+from trapline.api.engine import Engine
 from trapline.api.limits import RateLimits
 from trapline.api.tracing import note_asker
 from trapline.db import tenancy
@@ -35,7 +36,17 @@ def is_loopback(host: str) -> bool:
 
 
 async def principal(request: HTTPConnection) -> Principal:
-    """Find who acts in this request, or refuse it."""
+    """Find who acts in this request, or refuse it. What this process has answered them is stored then."""
+    who = await _hasty(request)
+    engine: Engine | None = request.app.state.engine
+    if engine is not None:
+        # An administrator may look at every organisation.
+        await engine.scraper.settled(None if who.administrator else who.organisation_id)
+    return who
+
+
+async def _hasty(request: HTTPConnection) -> Principal:
+    """Find who acts, whatever is still to be stored of what they asked before."""
     who = await _principal(request)
     note_asker(request, who.organisation_id)
     return who
@@ -78,13 +89,23 @@ def scoped(scope: str) -> Callable[[Principal], Awaitable[Principal]]:
     """Make a dependency that refuses keys without a scope."""
 
     async def require(who: CurrentPrincipal) -> Principal:
-        if scope not in who.scopes:
-            raise Forbidden(f"This API key lacks the scope {scope!r}.")
-        return who
+        return _require(who, scope)
 
     return require
 
 
+def _require(who: Principal, scope: str) -> Principal:
+    if scope not in who.scopes:
+        raise Forbidden(f"This API key lacks the scope {scope!r}.")
+    return who
+
+
+async def _hasty_writer(request: HTTPConnection) -> Principal:
+    return _require(await _hasty(request), "write")
+
+
+HastyWriter = Annotated[Principal, Depends(_hasty_writer)]
+"""For scrapes, which wait for what concerns their own page alone."""
 Reader = Annotated[Principal, Depends(scoped("read"))]
 Writer = Annotated[Principal, Depends(scoped("write"))]
 OrganisationAdmin = Annotated[Principal, Depends(scoped("admin"))]

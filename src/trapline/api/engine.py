@@ -43,4 +43,9 @@ def ring(connection: HTTPConnection) -> None:
         found.bell.ring(ready=True)
 
 
-CurrentEngine = Annotated[Engine, Depends(engine)]
+async def _engine(connection: HTTPConnection) -> Engine:
+    # Dependencies are coroutines: a plain function would be sent to a thread.
+    return engine(connection)
+
+
+CurrentEngine = Annotated[Engine, Depends(_engine)]

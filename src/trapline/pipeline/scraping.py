@@ -4,6 +4,8 @@ It is a job with one task that nobody else runs. It waits at the host's gate and
 organisation's limit as any other, leaves the same provenance, and ends in the same transaction.
 """
 
+import asyncio
+from collections.abc import Awaitable, Hashable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
@@ -22,14 +24,14 @@ from trapline.errors import (
 from trapline.extract.attributes import AttributeValues
 from trapline.extract.diff import Diff, diff
 from trapline.frontier.url import origin_of, url_hash
-from trapline.model import Document, Fetched, JobId, PageId
+from trapline.model import Document, Fetched, JobId, OrganisationId, PageId
 from trapline.pipeline import documents
 from trapline.pipeline.asking import Asker, until
 from trapline.pipeline.crawls import Crawl
 from trapline.pipeline.kinds import PAGE, SCRAPE, PageTask
 from trapline.pipeline.options import DEFAULT_TIMEOUT, PageOptions, ScrapeOptions
 from trapline.pipeline.sql import known
-from trapline.pipeline.sql.known import StoredVersion
+from trapline.pipeline.sql.known import KnownPagesRow, StoredVersion
 from trapline.pipeline.steps import Steps
 from trapline.pipeline.submit import host_gate
 from trapline.pipeline.visits import PageVisit
@@ -37,6 +39,7 @@ from trapline.queue import jobs
 from trapline.queue.direct import Direct, Held, ended_by
 from trapline.queue.finishing import Attempt
 from trapline.queue.jobs import NewJob
+from trapline.queue.retries import Verdict
 from trapline.queue.tasks import NewTask
 from trapline.settings import Settings
 from trapline.store.blobs import Blobs
@@ -44,6 +47,8 @@ from trapline.store.pages import Change
 
 # Beyond its fetch, a page needs this to be read and stored.
 _READING: Final = timedelta(seconds=5)
+# What waits to be stored is in memory; a page that is larger is stored before it is answered.
+_LARGE: Final = 2**20
 
 
 class NotCached(NotFound):
@@ -107,12 +112,18 @@ class Scraper:
     direct: Direct
     blobs: Blobs
 
-    async def scrape(self, asker: Asker, options: PageOptions) -> Scraped:
+    async def scrape(
+        self, asker: Asker, options: PageOptions, *, answer_first: bool = False
+    ) -> Scraped:
         """Visit a page and answer with what is wanted of it.
 
         Every end of a visit is an answer. Raised are TookTooLong when its time is up before there
         is one, and NotCached where only a stored answer would do.
+
+        With `answer_first` a page that was read may be stored after this returns, by `afterwards`:
+        then nothing is said of its visit, version and change.
         """
+        await self.settled(_page(asker.organisation_id, options.url))
         stored = await self._stored(asker, options)
         if stored is not None:
             return stored
@@ -121,9 +132,18 @@ class Scraper:
         crawl = self.steps.crawls.make(job.id, asker.organisation_id, options)
         if not options.ignore_robots:
             await self._robots(crawl, options.url, latest)
-        held = await self.direct.begin(job, _task(asker, options), latest=latest)
-        attempt = await self._attempt(crawl, held, latest)
-        return await self._filled(_answer(held, attempt), attempt.value)
+        held, known = await self._begin(job, _task(asker, options), options, latest)
+        attempt = await self._attempt(crawl, held, latest, known)
+        first = answer_first and self._may_be_stored_later(attempt)
+        if first:
+            await self._store_later(attempt)
+        else:
+            await self.direct.finish(attempt)
+        return await self._filled(_answer(held, attempt, is_stored=not first), attempt.value)
+
+    async def settled(self, about: Hashable | None = None) -> None:
+        """Wait until what this process has answered is stored: all of it, or of an organisation, or a job."""
+        await self.direct.afterwards.settled(about)
 
     # From what is stored
 
@@ -184,19 +204,55 @@ class Scraper:
         async with until(latest):
             await self.steps.robots_of(crawl, origin_of(url))
 
-    async def _attempt(self, crawl: Crawl, held: Held, latest: datetime) -> Attempt:
-        """Visit the page and finish its task, whatever happens."""
+    async def _begin(
+        self, job: NewJob, task: NewTask, options: PageOptions, latest: datetime
+    ) -> tuple[Held, Awaitable[KnownPagesRow] | None]:
+        """Take a place at the host, and look up meanwhile what is known of the page."""
+        known = asyncio.create_task(
+            self.steps.known.find(job.organisation_id, options.site_id, options.url),
+            name="known page",
+        )
+        held = None
+        try:
+            held = await self.direct.begin(job, task, latest=latest)
+        finally:
+            # Who had to wait asks again: others may have visited the page since.
+            useless = held is None or held.waited_for or job.zero_data_retention
+            if useless:
+                known.cancel()
+        return held, None if useless else known
+
+    async def _attempt(
+        self, crawl: Crawl, held: Held, latest: datetime, known: Awaitable[KnownPagesRow] | None
+    ) -> Attempt:
+        """Visit the page; a visit that comes to nothing is finished here, by what it was ended by."""
         task = held.task
         try:
             async with until(latest + _READING):
-                done = await self.steps.visit(crawl, task)
+                done = await self.steps.visit(crawl, task, known)
         except BaseException as error:
             await self.direct.finish(ended_by(task, error))
             raise
         attempt = Attempt(task) if done.error is None else ended_by(task, done.error)
         attempt.value, attempt.gate = done.result, done.gate
-        await self.direct.finish(attempt)
         return attempt
+
+    def _may_be_stored_later(self, attempt: Attempt) -> bool:
+        """Whether the answer needs nothing of what is stored, and others nothing of how it ended."""
+        visit: PageVisit = attempt.value
+        return (
+            self.steps.settings.answer_first
+            and attempt.verdict is Verdict.COMPLETED
+            and visit.fetched.exit_code is ExitCode.CONTENT
+            and len(visit.fetched.body) <= _LARGE
+            and not visit.crawl.options.scrape.track_changes
+        )
+
+    async def _store_later(self, attempt: Attempt) -> None:
+        visit: PageVisit = attempt.value
+        task, organisation_id = attempt.task, attempt.task.organisation_id
+        pages = {_page(organisation_id, url) for url in (visit.task.url, visit.fetched.url)}
+        await self.direct.afterwards.add(attempt, frozenset({task.job_id, organisation_id, *pages}))
 
     async def _filled(self, answer: Scraped, visit: PageVisit) -> Scraped:
         """Add what is wanted of the page to how its visit ended."""
@@ -255,14 +311,20 @@ def _task(asker: Asker, options: PageOptions) -> NewTask:
     )
 
 
-def _answer(held: Held, attempt: Attempt) -> Scraped:
+def _page(organisation_id: OrganisationId, url: str) -> Hashable:
+    """What the scrapes of a page are waited for by."""
+    return organisation_id, url
+
+
+def _answer(held: Held, attempt: Attempt, *, is_stored: bool) -> Scraped:
     visit: PageVisit = attempt.value
     fetched, recorded = visit.fetched, visit.recorded
+    named = attempt.held or not is_stored
     if not attempt.held:
-        # The page is here, but its task was taken away: nothing that was to be stored is.
+        # The page is here, but its task was taken away, or is not finished yet.
         visit.visit_id = recorded = None
     return Scraped(
-        job_id=held.task.job_id if attempt.held else None,
+        job_id=held.task.job_id if named else None,
         url=visit.task.url,
         final_url=fetched.url,
         code=attempt.code or fetched.exit_code,

@@ -165,10 +165,12 @@ class Steps:
             version = await known.version_by_id(conn, version_id=version_id)
         return "" if version is None else version.markdown
 
-    async def visit(self, crawl: Crawl, task: Task) -> Finished:
-        """Visit a page: decide, fetch, extract, and judge its links."""
+    async def visit(
+        self, crawl: Crawl, task: Task, known: Awaitable[KnownPagesRow] | None = None
+    ) -> Finished:
+        """Visit a page: decide, fetch, extract, and judge its links. `known`: it is looked up already."""
         payload: PageTask = task.payload
-        site_id, before = await self._known(crawl, task)
+        site_id, before = await self._known(crawl, task, known)
         if crawl.spread is not None and before is not None and not _is_due(crawl, before, payload):
             return await self._not_due(crawl, task, site_id, before)
         started, clock = datetime.now(UTC), time.perf_counter()
@@ -201,13 +203,15 @@ class Steps:
             visit, children=children, gate=self._pace(crawl, payload.url, fetched), error=error
         )
 
-    async def _known(self, crawl: Crawl, task: Task) -> tuple[SiteId, KnownPagesRow | None]:
+    async def _known(
+        self, crawl: Crawl, task: Task, known: Awaitable[KnownPagesRow] | None
+    ) -> tuple[SiteId, KnownPagesRow | None]:
         """Return the site that a page belongs to, and what an earlier visit left of the page."""
         url, origin = task.payload.url, origin_of(task.payload.url)
         if task.zero_data_retention:
             return await self.crawls.site_of(crawl, origin), None
         site_id = crawl.options.site_id or crawl.sites.get(origin)
-        found = await self.known.find(crawl.organisation_id, site_id, url)
+        found = await (known or self.known.find(crawl.organisation_id, site_id, url))
         if found.site_id is None:
             return await self.crawls.site_of(crawl, origin), None
         crawl.sites[origin] = found.site_id

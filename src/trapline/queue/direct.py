@@ -21,6 +21,7 @@ from trapline.db.pool import Database
 from trapline.errors import Conflict, ExitCode, TookTooLong
 from trapline.model import TaskId
 from trapline.queue import jobs
+from trapline.queue.afterwards import Afterwards
 from trapline.queue.agents import Agent
 from trapline.queue.finishing import Attempt, Finisher
 from trapline.queue.jobs import NewJob
@@ -65,10 +66,12 @@ class Direct:
     agent: Agent
     finisher: Finisher
     bell: Bell
+    afterwards: Afterwards = field(init=False)
     _ending: Together[Attempt] = field(init=False)
 
     def __post_init__(self) -> None:
         self._ending = Together(self._finish)
+        self.afterwards = Afterwards(self._ending.add)
 
     async def begin(self, job: NewJob, new: NewTask, *, latest: datetime) -> Held:
         """Wait for a place and take it; TookTooLong if there is none until `latest`, LimitReached
@@ -81,9 +84,11 @@ class Direct:
             place = await self._ask(job, new, latest)
             if place.blocked_by is None and place.begin_at is not None:
                 break
-            waited_for = place.blocked_by
-            if waited_for == "pages":
+            if place.blocked_by == "pages":
                 raise used_up(datetime.now(UTC))
+            if place.blocked_by != "gap" and await self._given_back(latest):
+                continue
+            waited_for = place.blocked_by
             if waited_for == "gap" or datetime.now(UTC) + timedelta(seconds=pause) > latest:
                 reason = _REASONS.get(waited_for or "", "a place")
                 raise TookTooLong(f"The time was up waiting for {reason}.", waited_for=waited_for)
@@ -104,6 +109,10 @@ class Direct:
         # A caller that goes away must not take the others' end with it.
         await asyncio.shield(self._ending.add(attempt))
         return attempt.held
+
+    async def _given_back(self, latest: datetime) -> bool:
+        """Have places given back that belong to nobody any more: what is answered needs none."""
+        return datetime.now(UTC) < latest and await self.afterwards.settled()
 
     async def _finish(self, attempts: Sequence[Attempt]) -> None:
         self.bell.ring(jobs=await self.finisher.finish(attempts))

@@ -20,7 +20,11 @@ def parse(job_id: str) -> JobId:
         raise Refusal(400, "Invalid job ID") from None
 
 
-JobReference = Annotated[JobId, Depends(parse)]
+async def _parsed(job_id: str) -> JobId:
+    return parse(job_id)
+
+
+JobReference = Annotated[JobId, Depends(_parsed)]
 
 
 def of_key(organisation_id: OrganisationId, key: str | None) -> JobId | None:

@@ -40,14 +40,14 @@ Offset = Annotated[int, Query(ge=0, le=2**53)]
 PageStatus = Literal["same", "new", "changed", "removed", "error"]
 
 
-def _monitor_id(monitor_id: str) -> ScheduleId:
+async def _monitor_id(monitor_id: str) -> ScheduleId:
     try:
         return ScheduleId(UUID(monitor_id))
     except ValueError:
         raise Refusal(400, "Invalid monitor ID") from None
 
 
-def _check_id(check_id: str) -> int:
+async def _check_id(check_id: str) -> int:
     if not (check_id.isascii() and check_id.isdigit()) or int(check_id[:20]) > _LARGEST:
         raise Refusal(404, "Monitor check not found")
     return int(check_id[:20])

@@ -1,13 +1,14 @@
 """POST /v2/scrape: one page, at once; and what it came to, by its id."""
 
+import asyncio
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from trapline.api.access import Reader, Tenant, Writer
+from trapline.api.access import HastyWriter, Reader
 from trapline.api.engine import CurrentEngine, Engine
 from trapline.api.firecrawl import crawl, documents, statuses
 from trapline.api.firecrawl.answers import DocumentAnswer, responses
@@ -19,14 +20,21 @@ from trapline.api.firecrawl.refusals import FirecrawlRoute, Refusal, answer
 from trapline.api.firecrawl.scrape_options import NEEDS_MODEL, ScrapeOptionsBody
 from trapline.db.tenancy import Principal
 from trapline.errors import ExitCode, NotFound, TookTooLong
+from trapline.model import JobId
 from trapline.pipeline import tracking, usage
 from trapline.pipeline.asking import Asker
+from trapline.pipeline.kinds import SCRAPE
 from trapline.pipeline.language import Answers
 from trapline.pipeline.options import PageOptions
 from trapline.pipeline.scraping import NotCached, Scraped
 from trapline.queue import jobs
+from trapline.queue.sql.jobs import JobRow
 
 router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"], responses=responses())
+
+# How long the result of a scrape is waited for that has not ended.
+_PATIENCE: Final = 5.0
+_POLL: Final = 0.05
 
 
 class ScrapeBody(ScrapeOptionsBody):
@@ -43,7 +51,7 @@ class ScrapeBody(ScrapeOptionsBody):
 
 
 @router.post("/v2/scrape", response_model=DocumentAnswer)
-async def scrape(body: ScrapeBody, who: Writer, parts: CurrentEngine) -> Response:
+async def scrape(body: ScrapeBody, who: HastyWriter, parts: CurrentEngine) -> Response:
     """Scrape one page and answer with it."""
     scraped = await visited(parts, asker(who, body), body)
     data = await wanted(parts, who, body, scraped)
@@ -52,15 +60,24 @@ async def scrape(body: ScrapeBody, who: Writer, parts: CurrentEngine) -> Respons
 
 
 @router.get("/v2/scrape/{job_id}", response_model=DocumentAnswer)
-async def scrape_status(
-    job_id: JobReference, who: Reader, conn: Tenant, parts: CurrentEngine
-) -> Response:
+async def scrape_status(job_id: JobReference, who: Reader, parts: CurrentEngine) -> Response:
     """Answer with what a scrape came to, as long as it is kept."""
-    del who
-    job = await jobs.get(conn, job_id)
+    job = await _ended(parts, who, job_id)
     async for result in parts.results.pages(job, most=1):
         return answer(200, success=True, data=statuses.wire(result, job))
     raise NotFound("Job not found.")
+
+
+async def _ended(parts: Engine, who: Principal, job_id: JobId) -> JobRow:
+    """Return a scrape's job, once it has ended: another process may be about to store what it answered."""
+    deadline = asyncio.get_running_loop().time() + _PATIENCE
+    while True:
+        async with parts.results.database.tenant_tx(who.organisation_id) as conn:
+            job = await jobs.get(conn, job_id)
+        late = asyncio.get_running_loop().time() > deadline
+        if job.kind != SCRAPE or job.status in jobs.ENDED or late:
+            return job
+        await asyncio.sleep(_POLL)
 
 
 def asker(who: Principal, body: ScrapeBody) -> Asker:
@@ -73,7 +90,7 @@ async def visited(parts: Engine, asker: Asker, body: ScrapeBody) -> Scraped:
     """Visit a page; an end without a document is the contract's error for it."""
     parts.model.require(body.needed(), NEEDS_MODEL)
     try:
-        scraped = await parts.scraper.scrape(asker, body.page_options())
+        scraped = await parts.scraper.scrape(asker, body.page_options(), answer_first=True)
     except TookTooLong as error:
         queued = error.waited_for == "organisation"
         code = "CONCURRENCY_QUEUE_TIMEOUT" if queued else "SCRAPE_TIMEOUT"

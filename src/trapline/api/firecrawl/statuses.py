@@ -46,7 +46,7 @@ class Cursor:
         return f"{url}?{urlencode(query)}"
 
 
-def _cursor(
+async def _cursor(
     skip: Annotated[int, Query(ge=0, le=2**53)] = 0,
     limit: Annotated[int | None, Query(ge=1, le=MOST_PAGE)] = None,
     after: Annotated[int | None, Query(ge=0, le=2**53)] = None,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Body, Request, Response
 
-from trapline.api.access import Reader, Tenant, Writer
+from trapline.api.access import HastyWriter, Reader, Tenant, Writer
 from trapline.api.engine import CurrentEngine
 from trapline.api.firecrawl import batch as newer_batch
 from trapline.api.firecrawl import crawl as newer
@@ -42,7 +42,7 @@ Given = Annotated[dict[str, Any], Body()]
 
 
 @router.post("/scrape", response_model=DocumentAnswer)
-async def scrape(given: Given, who: Writer, parts: CurrentEngine) -> Response:
+async def scrape(given: Given, who: HastyWriter, parts: CurrentEngine) -> Response:
     """Scrape one page."""
     body = older.read(ScrapeBody, older.scrape(given))
     scraped = await newer_scrape.visited(parts, newer_scrape.asker(who, body), body)
@@ -131,11 +131,9 @@ async def cancel_batch(job_id: JobReference, who: Writer, parts: CurrentEngine) 
 
 
 @router.get("/scrape/{job_id}", response_model=DocumentAnswer)
-async def scrape_status(
-    job_id: JobReference, who: Reader, conn: Tenant, parts: CurrentEngine
-) -> Response:
+async def scrape_status(job_id: JobReference, who: Reader, parts: CurrentEngine) -> Response:
     """Answer with what a scrape came to."""
-    return await newer_scrape.scrape_status(job_id, who, conn, parts)
+    return await newer_scrape.scrape_status(job_id, who, parts)
 
 
 @router.post("/map", response_model=Done)

@@ -34,7 +34,7 @@ _Name = Annotated[str, Field(min_length=1, max_length=300)]
 _Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 
 
-def searcher(connection: HTTPConnection) -> Searcher:
+async def searcher(connection: HTTPConnection) -> Searcher:
     found: Searcher = connection.app.state.searcher
     return found
 

@@ -1,0 +1,75 @@
+"""Requests as they come off the wire: heads without end, and what comes in pieces."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import uvicorn
+
+from trapline.api.protocol import MOST_HEAD, BoundedProtocol
+
+
+async def _echo(scope: Any, receive: Any, send: Any) -> None:
+    """Answer with how many bytes the body has."""
+    size, more = 0, True
+    while more:
+        message = await receive()
+        size, more = size + len(message.get("body", b"")), message.get("more_body", False)
+    headers = [(b"content-length", str(len(str(size))).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": str(size).encode()})
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(_echo, http=BoundedProtocol, log_config=None, lifespan="off")
+    server = uvicorn.Server(config)
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    yield listener.getsockname()[1]
+    server.should_exit = True
+    await running
+
+
+async def _answer(port: int, *pieces: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0.01)
+        return await asyncio.wait_for(reader.read(4096), 20)
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /" + b"a" * MOST_HEAD,
+        b"GET / HTTP/1.1\r\nX-Long: " + b"a" * MOST_HEAD,
+        b"GET / HTTP/1.1\r\n" + b"X-Many: a\r\n" * (MOST_HEAD // 10),
+    ],
+)
+async def test_a_head_without_end_is_refused(port: int, head: bytes) -> None:
+    assert (await _answer(port, head)).startswith(b"HTTP/1.1 400")
+
+
+async def test_a_body_may_be_longer_than_any_head(port: int) -> None:
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (3 * MOST_HEAD)
+    answer = await _answer(port, head[:10], head[10:], *[b"b" * MOST_HEAD] * 3)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.endswith(str(3 * MOST_HEAD).encode())
+
+
+async def test_the_second_request_of_a_connection_is_counted_anew(port: int) -> None:
+    one = b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * (MOST_HEAD * 3 // 4) + b"\r\n\r\n"
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for _ in range(2):
+        writer.write(one)
+        assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n0"), 20)).startswith(
+            b"HTTP/1.1 200"
+        )
+    writer.close()
