@@ -1,6 +1,7 @@
 """The one place where things are wired together."""
 
 import asyncio
+import gc
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -114,6 +115,9 @@ async def serve(settings: Settings) -> None:
                     ws_per_message_deflate=False,
                 )
             )
+            # What is there by now stays: whoever looks for garbage need not look through it each time.
+            gc.collect()
+            gc.freeze()
             await server.serve(sockets=[listener])
     log.info("stopped")
 
