@@ -23,7 +23,7 @@ $(BIN)/uv:
 	@$(PYTHON) -m venv $(VENV) || { echo "This Python cannot make virtual environments: install its venv package (python3-venv on Debian)."; exit 1; }
 	@$(BIN)/pip install --quiet uv==$(UV_VERSION)
 
-NATIVE := hatch_build.py $(wildcard src/trapline/extract/native/*.[ch])
+NATIVE := hatch_build.py $(wildcard src/trapline/*/native/*.[ch])
 
 $(VENV)/.ready: pyproject.toml uv.lock $(NATIVE) | $(BIN)/uv
 	@$(BIN)/uv sync --frozen --inexact --quiet
@@ -58,7 +58,7 @@ check: setup ## Format, lint, types, imports, generated code, unit tests; under 
 	@$(BIN)/lint-imports --no-logo
 	@$(MAKE) --no-print-directory test-unit
 
-check-native: setup ## Run the extractor's tests with a compiled reader that checks every access (gcc)
+check-native: setup ## Run the tests of what is compiled with libraries that check every access (gcc)
 	@$(BIN)/python -m tools.sanitized
 
 format: setup ## Rewrite the code in the one format

@@ -1,6 +1,6 @@
-"""Builds the compiled reader of pages, where there is a C compiler; without one, none is needed.
+"""Builds what is compiled of some packages, where there is a C compiler; without one, none is needed.
 
-The package works the same either way, see `trapline.extract.compiled`; `trapline doctor` says which.
+The packages work the same either way, see `trapline.extract.compiled`; `trapline doctor` says which.
 """
 
 import shlex
@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PACKAGE: Final = Path("src/trapline/extract")
-LIBRARY: Final = PACKAGE / f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+_LIBRARY: Final = f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+PACKAGES: Final = (Path("src/trapline/extract"), Path("src/trapline/store"))
+LIBRARIES: Final = tuple(package / _LIBRARY for package in PACKAGES)
 # Pages are hostile: sums that outgrow their bits wrap instead of meaning anything at all, and what
 # would overwrite the stack ends the process.
 _SAFETY: Final = ("-fwrapv", "-fstack-protector-strong", "-D_FORTIFY_SOURCE=2")
@@ -35,28 +36,33 @@ class CompiledReader(BuildHookInterface[Any]):
             return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
-        build_data["artifacts"].append(str(LIBRARY))
+        build_data["artifacts"].extend(map(str, LIBRARIES))
 
 
 def build(root: Path, *more: str) -> str | None:
-    """Compile the library into its package; what went wrong, if something did.
+    """Compile each library into its package; what went wrong, if something did.
 
     `more` are further flags for the compiler. Two may build at the same time, while a third runs what
     was there before: each writes a file of its own, which takes the library's place when it is whole.
     """
-    library = root / LIBRARY
-    sources = sorted(str(path) for path in (root / PACKAGE / "native").glob("*.c"))
-    compiler = shlex.split(sysconfig.get_config_var("CC") or "cc")
-    include = sysconfig.get_paths()["include"]
     try:
-        with TemporaryDirectory(prefix=".native-", dir=root) as room:
-            part = Path(room, library.name)
-            _run([*compiler, *_FLAGS, *more, f"-I{include}", *sources, "-o", str(part), "-lm"])
-            part.replace(library)
+        for package in PACKAGES:
+            _build(root, package, *more)
     except (OSError, subprocess.SubprocessError) as error:
-        library.unlink(missing_ok=True)  # It may be of another source.
+        for library in LIBRARIES:
+            (root / library).unlink(missing_ok=True)  # It may be of another source.
         return str(getattr(error, "stderr", None) or error).strip()[-500:]
     return None
+
+
+def _build(root: Path, package: Path, *more: str) -> None:
+    sources = sorted(str(path) for path in (root / package / "native").glob("*.c"))
+    compiler = shlex.split(sysconfig.get_config_var("CC") or "cc")
+    include = sysconfig.get_paths()["include"]
+    with TemporaryDirectory(prefix=".native-", dir=root) as room:
+        part = Path(room, _LIBRARY)
+        _run([*compiler, *_FLAGS, *more, f"-I{include}", *sources, "-o", str(part), "-lm"])
+        part.replace(root / package / _LIBRARY)
 
 
 def _run(command: list[str]) -> None:

@@ -1,10 +1,11 @@
 """Write docs/settings.md, docs/cli.md and docs/api.md from the code: `make docs`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import click
+from fastapi.routing import APIRoute, APIWebSocketRoute
 from pydantic import SecretStr
 
 from trapline.api import application
@@ -15,19 +16,41 @@ from trapline.settings import Settings
 # Routes are described without one being asked.
 _NO_DATABASE = cast("Database", None)
 DOCS = Path(__file__).parent.parent / "docs"
+# The parts of the page of settings, each by the setting that it begins with.
+PARTS = {
+    "home": "The database, and where things are kept",
+    "host": "The server",
+    "allow_nets": "Fetching",
+    "webhook_secret": "Webhooks that are sent",
+    "llm_url": "Language model and web search",
+    "upload_bytes": "Files and passages",
+    "qdrant_url": "Qdrant",
+    "parser_url": "Another parser",
+    "embed_onnx": "Embeddings",
+    "host_gap": "Politeness and coming back",
+    "lease_seconds": "The queue",
+    "job_ttl_seconds": "How long things are kept",
+    "catch_up_seconds": "Schedules and logs",
+}
 
 
 def settings_page() -> str:
     lines = [
         "# Settings",
         "",
-        "All settings are environment variables, read once at start. A wrong value stops the program",
-        "with a sentence that names the variable. This page is generated from `settings.py`.",
-        "",
-        "| variable | default | meaning |",
-        "|---|---|---|",
+        "All settings are environment variables, read once at start; none must be set. A wrong value",
+        "stops the program with a sentence that names the variable. This page is generated from",
+        "`settings.py`; the words are explained in [architecture](architecture.md#words).",
     ]
     for name, field in Settings.model_fields.items():
+        if name in PARTS:
+            lines += [
+                "",
+                f"## {PARTS[name]}",
+                "",
+                "| variable | default | meaning |",
+                "|---|---|---|",
+            ]
         lines.append(f"| `{Settings.variable(name)}` | {_default(name)} | {field.description} |")
     return "\n".join(lines) + "\n"
 
@@ -37,9 +60,13 @@ def cli_page() -> str:
     lines = [
         "# The command line",
         "",
+        "`trapline` is `.venv/bin/trapline` in a checkout. Each command is in `cli/` under its name. IDs in",
+        "the examples stand for yours, as `jobs list` and the like print them; a command that only queues",
+        "work says so: `trapline serve` or `trapline work` does it.",
+        "",
         "Exit status: 0 done, 1 the answer is no or something failed, 2 wrong use, 3 not found,",
         "4 not allowed, 5 conflicts with the present state, 6 a limit is reached, 7 a part is missing",
-        "or down, 130 interrupted. This page is generated from the commands' own help.",
+        "or down, 8 its time was up, 130 interrupted. This page is generated from the commands' own help.",
     ]
     for context in commands(root):
         level = "#" * (context.command_path.count(" ") + 1)
@@ -53,7 +80,20 @@ def _default(name: str) -> str:
         return "the platform's user data directory"
     if field.default is None or field.default == ():
         return "–"  # noqa: RUF001 (a dash for people)
-    return f"`{field.default}`"
+    return f"`{_written(field.default)}`"
+
+
+def _written(value: object) -> str:
+    """Write a value as it stands in an environment variable."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case tuple():
+            return ",".join(map(str, value))
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)
 
 
 def commands(context: click.Context) -> Iterator[click.Context]:
@@ -68,31 +108,55 @@ def commands(context: click.Context) -> Iterator[click.Context]:
 
 
 def api_page() -> str:
-    schema = application.build(_NO_DATABASE, Settings(admin_key=SecretStr("-"))).openapi()
+    app = application.build(_NO_DATABASE, Settings(admin_key=SecretStr("-")))
+    schema, routes = app.openapi(), list(_routes(app.routes))
     lines = [
         "# The HTTP interface",
         "",
-        "Every answer has the header `X-Request-Id`. Where there are API keys, send one as",
-        "`Authorization: Bearer KEY`. What is wrong with a request is said as",
-        "`application/problem+json`, under `/v1` and `/v2` in Firecrawl's own form (docs/firecrawl.md).",
-        "Lists come in pages: `next` of one is the `cursor` of the next. A running server shows the same",
-        "with every field under `/docs`. This page is generated from the routes.",
+        "`trapline serve` answers at `http://127.0.0.1:3002`, and shows this page with every field, to be",
+        "tried out, under `/docs`. Every answer has the header `X-Request-Id`. Where there are API keys",
+        "(`trapline keys create`), send one as `Authorization: Bearer KEY`. What is wrong with a request is",
+        "said as `application/problem+json`, under `/v1` and `/v2` in [Firecrawl's own form](firecrawl.md#errors).",
+        "Lists come in pages: `next` of one is the `cursor` of the next. A `*` marks what a body must have.",
+        "",
+        "This page is generated from the routes; the file that answers, below `src/trapline/`, is named with",
+        "each. Words such as job, source and gate are explained in [architecture](architecture.md#words).",
     ]
+    files = {(route.path, method.lower()): _file(route) for route in routes
+             if isinstance(route, APIRoute) for method in route.methods or ()}  # fmt: skip
     by_tag: dict[str, list[str]] = {}
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
             tag = (operation.get("tags") or ["other"])[0]
-            by_tag.setdefault(tag, []).extend(_endpoint(method, path, operation, schema))
+            by_tag.setdefault(tag, []).extend(
+                _endpoint(method, path, operation, schema, files[path, method])
+            )
     for tag, parts in sorted(by_tag.items()):
         lines += ["", f"## {tag.capitalize()}", *parts]
+    lines += ["", "## WebSockets", ""]
+    lines += [f"- `{route.path}`: {(route.endpoint.__doc__ or '').splitlines()[0]} `{_file(route)}`"
+              for route in routes if isinstance(route, APIWebSocketRoute)]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
+def _routes(found: Iterable[object]) -> Iterator[APIRoute | APIWebSocketRoute]:
+    """Walk the routes of an application and of the routers that it includes."""
+    for route in found:
+        if isinstance(route, APIRoute | APIWebSocketRoute):
+            yield route
+        elif (router := getattr(route, "original_router", None)) is not None:
+            yield from _routes(router.routes)
+
+
+def _file(route: APIRoute | APIWebSocketRoute) -> str:
+    return route.endpoint.__module__.removeprefix("trapline.").replace(".", "/") + ".py"
+
+
 def _endpoint(
-    method: str, path: str, operation: dict[str, Any], schema: dict[str, Any]
+    method: str, path: str, operation: dict[str, Any], schema: dict[str, Any], file: str
 ) -> list[str]:
-    lines = ["", f"### `{method.upper()} {path}`", ""]
-    lines.append(operation.get("description") or operation.get("summary") or "")
+    said = operation.get("description") or operation.get("summary") or ""
+    lines = ["", f"### `{method.upper()} {path}`", "", f"{said} `{file}`"]
     asked = [_parameter(parameter) for parameter in operation.get("parameters", [])]
     body = operation.get("requestBody", {}).get("content", {})
     for content_type, media in body.items():
@@ -126,7 +190,9 @@ def _one_type(part: dict[str, Any]) -> str:
 
 def _shape(body: dict[str, Any], schema: dict[str, Any]) -> str:
     """Name the fields of a body; those that must be there are marked."""
-    name = str(body.get("$ref", "")).rpartition("/")[2]
+    # A body that may be left out is a choice between its fields and nothing.
+    known = next((part for part in body.get("anyOf", []) if "$ref" in part), body)
+    name = str(known.get("$ref", "")).rpartition("/")[2]
     found = schema.get("components", {}).get("schemas", {}).get(name, body)
     required = set(found.get("required", ()))
     fields = [

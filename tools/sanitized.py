@@ -1,6 +1,6 @@
-"""Runs the extractor's tests with a compiled reader that checks every access (`make check-native`).
+"""Runs the tests of what is compiled with libraries that check every access (`make check-native`).
 
-The library is built into a copy of the package with gcc's address and undefined-behaviour
+They are built into a copy of the package with gcc's address and undefined-behaviour
 sanitizers; whatever they find ends the run with a trace. Python's own allocator is left out, for it
 would hide the ends of what is allocated.
 """
@@ -22,7 +22,8 @@ _FLAGS: Final = (
     "-Wall", "-Wextra", "-Werror",
 )  # fmt: skip
 _TESTS: Final = (
-    "test_compiled.py", "test_compiled_refusals.py", "test_compiled_links.py", "test_main_content.py", "test_wild_html.py",
+    "extract/test_compiled.py", "extract/test_compiled_refusals.py", "extract/test_compiled_links.py",
+    "extract/test_main_content.py", "extract/test_wild_html.py", "test_compiled_texts.py", "test_likeness.py",
 )  # fmt: skip
 
 
@@ -50,8 +51,8 @@ def main() -> int:
         shutil.copytree(_ROOT / "src", root / "src", ignore=shutil.ignore_patterns("*.so"))
         error = hatch_build.build(root, *_FLAGS)
         if error:
-            sys.exit(f"The compiled reader could not be built with its checks: {error}")
-        tests = [str(_ROOT / "tests/unit/extract" / name) for name in _TESTS]
+            sys.exit(f"The libraries could not be built with their checks: {error}")
+        tests = [str(_ROOT / "tests/unit" / name) for name in _TESTS]
         command = [sys.executable, "-m", "pytest", *tests, "-q", "-p", "no:cacheprovider"]
         return subprocess.run(
             command, check=False, cwd=_ROOT, env=_environment(root / "src")

@@ -87,7 +87,7 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("REDIS_URL", "redis_url"),
-        description="Redis or Valkey for short-lived shared state. Without it PostgreSQL holds that too.",
+        description="A Redis or Valkey. Nothing is kept in it yet: `/health` and `trapline doctor` say whether it answers.",
     )
 
     blobs: str = Field(
@@ -157,7 +157,7 @@ class Settings(BaseSettings):
     port: int = Field(default=3002, ge=0, le=65535, description="Port that `trapline serve` binds.")
     admin_key: SecretStr | None = Field(
         default=None,
-        description="Key for the administrative endpoints; without it they do not exist.",
+        description="Key of the server's administrator, who sees all organisations. Without it `/admin/reset-db` does not exist.",
     )
 
     changedetection_secret: SecretStr | None = Field(

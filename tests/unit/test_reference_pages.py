@@ -2,9 +2,14 @@
 
 import pytest
 
-from tools.reference_pages import DOCS, PAGES
+from tools.reference_pages import DOCS, PAGES, PARTS
+from trapline.settings import Settings
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page_says_what_the_code_says(page: str) -> None:
     assert (DOCS / page).read_text() == PAGES[page](), "run `make docs`"
+
+
+def test_parts_of_the_settings_begin_with_settings() -> None:
+    assert set(PARTS) <= set(Settings.model_fields)

@@ -44,8 +44,8 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "orgs": "Organisations and their limits.",
         "members": "Members of an organisation.",
         "keys": "API keys: create, list, revoke.",
-        "db": "The database: url, psql, backup, restore, reset.",
-        "migrate": "The schema: up, down, status.",
+        "db": "The database: url, psql, stats, backup, restore, reset.",
+        "migrate": "The schema of the database: up, down, status.",
         "doctor": "Check this machine and say what to mend.",
     }
 )

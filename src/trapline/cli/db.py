@@ -26,7 +26,11 @@ def command() -> None:
 
 
 @command.command("url")
-@click.option("--tcp", is_flag=True, help="Open a TCP port on 127.0.0.1 (password required).")
+@click.option(
+    "--tcp",
+    is_flag=True,
+    help="Open a TCP port on 127.0.0.1 (password required); the server restarts for it, once.",
+)
 @terminal.json_option
 @click.pass_obj
 @terminal.asynchronous

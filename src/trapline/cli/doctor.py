@@ -154,19 +154,15 @@ async def _server(conn: Connection, kind: str, settings: Settings) -> AsyncItera
 
 async def _redis(settings: Settings) -> Finding:
     if settings.redis_url is None:
-        return Finding("Redis", "ok", "not configured; PostgreSQL holds short-lived state")
+        return Finding("Redis", "ok", "not configured; nothing needs it")
     if await redis.ping(settings.redis_url.get_secret_value()):
         return Finding("Redis", "ok", "answers")
     return Finding("Redis", "problem", "does not answer", "Start it, or unset REDIS_URL.")
 
 
 def _browser() -> Finding:
-    for name in _BROWSERS:
-        path = shutil.which(name)
-        if path:
-            return Finding("Browser", "ok", path)
-    remedy = "Only pages that need JavaScript want one (Debian: apt install chromium)."
-    return Finding("Browser", "warning", "none found", remedy)
+    found = next(filter(None, map(shutil.which, _BROWSERS)), "none found")
+    return Finding("Browser", "ok", f"{found}; pages are read without one")
 
 
 def _port(settings: Settings) -> Finding:

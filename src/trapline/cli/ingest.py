@@ -235,7 +235,7 @@ def _say(job: JobRow | None, known: int, wrong: list[tuple[str, str]]) -> None:
             f" {job.remaining} to go."
         )
     if known:
-        click.echo(f"{known} files were there already.")
+        click.echo(f"{known} {'file was' if known == 1 else 'files were'} there already.")
     if wrong:
         click.echo(f"\nNot in ({len(wrong)}):")
         for name, error in wrong[:_SHOWN]:

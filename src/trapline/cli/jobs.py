@@ -84,7 +84,7 @@ async def list_(
             conn, Wanted(organisation.id, status=status, kind=kind, order=sort), most=limit
         )
     terminal.show(
-        rows if as_json else [_line(row) for row in rows], as_json=as_json, empty="No jobs yet."
+        rows if as_json else [_line(row) for row in rows], as_json=as_json, empty="No such jobs."
     )
 
 

@@ -120,7 +120,7 @@ async def retry(
     """Run dead letters again, in a new job.
 
     \b
-    Example: trapline tasks retry --kind fetch --code 26
+    Example: trapline tasks retry --kind single_urls --code 26
     """
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)

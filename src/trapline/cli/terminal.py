@@ -97,6 +97,8 @@ def _cell(value: object) -> str:
             return "-"
         case datetime():
             return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        case bytes():
+            return value.hex()
         case list() | tuple():
             return ", ".join(map(str, value))
         case _:

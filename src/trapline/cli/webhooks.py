@@ -67,7 +67,7 @@ async def show(database: Database, delivery: UUID, org: str, as_json: bool) -> N
     """Show one delivery: its event, its receiver and how the last attempt ended.
 
     \b
-    Example: trapline webhooks show 0198c3a1-…
+    Example: trapline webhooks show 0199a3c4-5f11-7c2e-9d0b-1f4f6a9f2f10
     """
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)

@@ -1,5 +1,5 @@
 """PostgreSQL itself: the embedded server, pools, transactions with a tenant, migrations.
 
 In: Settings. Out: connections inside a transaction whose role and organisation are set.
-Owns the schemas `tenancy` and `auth`; every other schema is written by the package of its name.
+Owns the schemas `trapline`, `tenancy` and `auth`; every other schema is written by the package of its name.
 """

@@ -1,5 +1,5 @@
-"""Short-lived shared state: Postgres by default, Redis or Valkey when given.
+"""Short-lived shared state in a Redis or Valkey: to come. So far one is only asked whether it answers.
 
-In: small values with a time to live. Out: the same values, on any machine, until they expire.
-Owns the schema `ephemeral`: entry.
+In: its URL. Out: whether it is there, for `/health` and `trapline doctor`.
+Owns no table.
 """

@@ -14,15 +14,13 @@ from trapline.db.connection import Connection
 from trapline.knowledge.sql import searching as queries
 from trapline.model import ApplicationId, OrganisationId, SiteId, SourceId
 
-# Up to so many passages are looked at one by one: it takes a few milliseconds and misses none.
+# Up to so many passages are looked at one by one: it takes 3 microseconds for each and misses none.
 SMALL: Final = 10_000
 # Texts that are listed at most: their numbers are compared fast, and they take some milliseconds to list.
 MOST_TEXTS: Final = 20_000
 # Seconds for which a guess about a filter is good enough, and how many are kept.
 _A_MOMENT: Final = 30.0
 _MOST_KNOWN: Final = 1_000
-# What the planner thinks is a guess: only a filter that seems clearly wider is not tried out.
-_SEEMS_WIDE: Final = SMALL * 3 // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +82,12 @@ def _is_of(name: str, content_type: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one search is about: `among`, sorted, are all its passages, where they are few.
+    """What one search is about: `among`, sorted, are all its passages, where they had to be listed.
 
     `share` is about which part of all texts fits the filter; `entries`, sorted, are those, where they
-    are not many. `only`, sorted, are all passages that
-    may be found beside the filter, where they are not few; `barred`, sorted, are not found.
+    are not many, and `few` says that their passages seem to be few enough to look at each. `only`,
+    sorted, are all passages that may be found beside the filter, where they are not few; `barred`,
+    sorted, are not found.
     """
 
     organisation_id: OrganisationId
@@ -96,6 +95,7 @@ class Scope:
     among: NDArray[np.int64] | None = None
     share: float = 1.0
     entries: NDArray[np.int64] | None = None
+    few: bool = False
     only: NDArray[np.int64] | None = None
     barred: NDArray[np.int64] | None = None
 
@@ -156,16 +156,14 @@ async def scope_of(
         wanted = replace(wanted, types=(*fitting, ""))
     arguments = wanted.arguments(organisation_id)
     width = await widths.of(conn, organisation_id, wanted)
-    share = width.share
-    if width.passages <= _SEEMS_WIDE:
-        among = await queries.matching_chunks(conn, **arguments, most=SMALL + 1)
-        if len(among) <= SMALL:
-            return Scope(organisation_id, wanted, _sorted(among))
-    if width.texts <= MOST_TEXTS:
-        entries = await queries.matching_entries(conn, **arguments, most=MOST_TEXTS + 1)
-        if len(entries) <= MOST_TEXTS:
-            return Scope(organisation_id, wanted, share=share, entries=_sorted(entries))
-    return Scope(organisation_id, wanted, share=share)
+    scope = Scope(organisation_id, wanted, share=width.share)
+    if width.texts > MOST_TEXTS:
+        return scope
+    entries = await queries.matching_entries(conn, **arguments, most=MOST_TEXTS + 1)
+    if len(entries) > MOST_TEXTS:
+        return scope
+    passages = width.passages * len(entries) / max(width.texts, 1)
+    return replace(scope, entries=_sorted(entries), few=passages <= SMALL)
 
 
 async def listed(conn: Connection, scope: Scope) -> Scope:

@@ -85,13 +85,15 @@ async def by_meaning(
         return await _of_listed(conn, searched, numbers, scope.among.tolist(), most)
     if scope.only is not None or scope.barred is not None:
         return await _of_allowed(conn, searched, numbers, scope, most)
+    if scope.few:
+        return await _of_few(conn, searched, numbers, scope, most)
     if searched.copy is not None:
-        return await _by_copy(conn, searched, numbers, scope, most)
-    if not searched.indexed:
-        return await _of_all(conn, searched, numbers, scope, most)
-    if scope.entries is not None:
-        return await _of_entries(conn, searched, numbers, scope, most)
-    return await _by_index(conn, searched, numbers, scope, most)
+        rank = _by_copy
+    elif not searched.indexed:
+        rank = _of_all
+    else:
+        rank = _by_index if scope.entries is None else _of_entries
+    return await rank(conn, searched, numbers, scope, most)
 
 
 async def _of_listed(
@@ -105,6 +107,20 @@ async def _of_listed(
         conn, numbers=numbers, chunk_ids=chunk_ids, model_id=searched.id, most=most
     )
     return _in_order((row.chunk_id, row.score) for row in rows)
+
+
+async def _of_few(
+    conn: Connection, searched: SearchedModel, numbers: Sequence[float], scope: Scope, most: int
+) -> Ranked:
+    """Rank all passages of some texts, exactly."""
+    rows = await queries.nearest_of_entries(
+        conn, numbers=numbers, entry_ids=_entry_ids(scope), model_id=searched.id, most=most
+    )
+    return _in_order((row.chunk_id, row.score) for row in rows)
+
+
+def _entry_ids(scope: Scope) -> list[int]:
+    return [] if scope.entries is None else scope.entries.tolist()
 
 
 async def _by_index(
@@ -134,7 +150,7 @@ async def _of_entries(
         numbers=numbers,
         most=most,
         scanned=_MOST_CANDIDATES,
-        entry_ids=[] if scope.entries is None else scope.entries.tolist(),
+        entry_ids=_entry_ids(scope),
     )
     if len(rows) < most:
         return await by_meaning(conn, searched, numbers, await listed(conn, scope), most)
@@ -188,7 +204,8 @@ async def _of_allowed(
 ) -> Ranked:
     """Rank the nearest of all, and leave out what a query's words rule out."""
     every = replace(scope, only=None, barred=None)
-    found = await by_meaning(conn, searched, numbers, every, min(most * 4, _MOST_NEAREST))
+    asked = _MOST_CANDIDATES if scope.few else min(most * 4, _MOST_NEAREST)
+    found = await by_meaning(conn, searched, numbers, every, asked)
     return [hit for hit in found if _allowed(scope, hit[0])][:most]
 
 

@@ -1,4 +1,4 @@
-"""LanguageModel a language model about a page: data by a schema, an answer to a question, a summary.
+"""Asks a language model about a page: data by a schema, an answer to a question, a summary.
 
 Any endpoint that speaks OpenAI's chat protocol will do. What it answers is checked against the
 schema; if it does not fit, the model is told so once and may try again.

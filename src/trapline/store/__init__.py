@@ -2,5 +2,5 @@
 
 In: a Document and its visit. Out: a new page version, or the finding that nothing changed.
 Owns the schema `store`: site, site_config, page, version, blob, change, sighting, content_hash,
-fingerprint, likeness, snapshot, sweep.
+duplicate_group, fingerprint, likeness, snapshot, fleeting, sweep.
 """

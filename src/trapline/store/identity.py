@@ -3,8 +3,25 @@
 import hashlib
 import unicodedata
 
+try:
+    from trapline.store import _native
+except ImportError:
+    _native = None  # type: ignore[assignment]
+
 
 def content_hash(text: str) -> bytes:
     """Return the SHA-256 of a main text; how it is spaced and composed makes no difference."""
+    return hashlib.sha256(_squeezed(text) or python_squeezed(text)).digest()
+
+
+def _squeezed(text: str) -> bytes | None:
+    """Return what compiled code makes of a text; nothing where it must be composed first."""
+    if _native is None:
+        return None
+    return _native.squeezed(text)
+
+
+def python_squeezed(text: str) -> bytes:
+    """Return a text's words with one space between them, in their normal spelling."""
     normal = " ".join(unicodedata.normalize("NFC", text).split())
-    return hashlib.sha256(normal.encode("utf-8", "surrogatepass")).digest()
+    return normal.encode("utf-8", "surrogatepass")

@@ -4,8 +4,9 @@ Words in a row (or characters, in scripts that write no spaces) make a text's fe
 features that two texts have in common, 0 to 100, is their similarity. The MinHash of all features
 estimates it; texts that share one of its bands are compared in full.
 
-Words and features are kept as numbers of 64 bits, made of the letters by numpy for a whole text at a
-time: as strings they took five times as long. The numbers are stored with nothing but `ALGORITHM`.
+Words and features are kept as numbers of 64 bits. They are made of the letters by compiled code where
+there is some (`native/`), else by numpy for a whole text at a time: bit by bit the same. The numbers are
+stored with nothing but `ALGORITHM`.
 """
 
 import hashlib
@@ -17,6 +18,11 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 from rensa import RMinHash
+
+try:
+    from trapline.store import _native
+except ImportError:
+    _native = None  # type: ignore[assignment]
 
 Numbers: TypeAlias = npt.NDArray[np.uint64]
 
@@ -72,6 +78,13 @@ def _read_letters(text: str) -> npt.NDArray[np.uint32]:
 
 def words_of(text: str) -> Numbers:
     """Return the words of a text in lower case; a script without spaces gives short runs instead."""
+    if _native is None:
+        return numpy_words(text)
+    return np.frombuffer(_native.words(text), dtype=np.uint64)
+
+
+def numpy_words(text: str) -> Numbers:
+    """Return what the compiled code gives for `words_of`."""
     letters = _read_letters(text)
     inside = letters != 0
     edges = np.flatnonzero(np.diff(inside, prepend=False, append=False))
@@ -104,16 +117,25 @@ def _mixed(numbers: Numbers) -> Numbers:
 
 def features(words: Numbers) -> Numbers:
     """Return every sequence of three words, each once, ascending."""
-    row = min(_IN_A_ROW, len(words))
-    if not row:
+    if not len(words):
         return words
-    count = len(words) - row + 1
-    sums = sum(words[n : n + count] * _POWERS[n] for n in range(row))
-    found = _mixed(np.asarray(sums, dtype=np.uint64))
+    if _native is None:
+        found = numpy_sequences(words)
+    else:
+        found = np.frombuffer(_native.sequences(words), dtype=np.uint64)
     found.sort()
     # numpy's own `unique` takes five times as long.
-    once: Numbers = found[np.diff(found, prepend=~found[:1]) != 0]
-    return once
+    first = np.ones(len(found), dtype=np.bool_)
+    np.not_equal(found[1:], found[:-1], out=first[1:])
+    return found[first]
+
+
+def numpy_sequences(words: Numbers) -> Numbers:
+    """Return what the compiled code gives for the sequences of some words, in their order."""
+    row = min(_IN_A_ROW, len(words))
+    count = len(words) - row + 1
+    sums = sum(words[n : n + count] * _POWERS[n] for n in range(row))
+    return _mixed(np.asarray(sums, dtype=np.uint64))
 
 
 def similarity(one: Numbers, other: Numbers) -> int:

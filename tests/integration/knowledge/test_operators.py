@@ -113,7 +113,6 @@ async def test_with_filters_however_many_fit(
 ) -> None:
     """Few passages are listed, many are checked as they come: the answer is the same."""
     monkeypatch.setattr(filters, "SMALL", few)
-    monkeypatch.setattr(filters, "_SEEMS_WIDE", few)
     texts = [
         Text(f"{'pdf' if n % 2 else 'html'}/{n}", f"{'red fox' if n % 3 else 'fox red'} {n} dog")
         for n in range(30)

@@ -120,7 +120,6 @@ async def test_filters_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(filters, "SMALL", 0)
-    monkeypatch.setattr(filters, "_SEEMS_WIDE", 0)
     monkeypatch.setattr(legs, "SMALL", 10_000)
     async with database.system_tx() as conn:
         ours = await index(conn, organisation_id, [FOX])

@@ -88,7 +88,7 @@ async def test_a_word_that_nobody_wrote_is_taken_for_one_like_it(
     assert (await _search(database, organisation_id, strict)).items == []
 
 
-@pytest.mark.parametrize(("few", "texts"), [(10_000, 0), (0, 20_000), (0, 0)])
+@pytest.mark.parametrize(("few", "texts"), [(10_000, 20_000), (0, 20_000), (0, 0)])
 async def test_filters(
     database: Database,
     organisation_id: OrganisationId,
@@ -96,10 +96,9 @@ async def test_filters(
     few: int,
     texts: int,
 ) -> None:
-    """As of few passages, which are listed, of few texts, and of many, which are checked as they come."""
+    """Of few passages, each is looked at; few texts are listed; many are checked as they come."""
     monkeypatch.setattr(filters, "SMALL", few)
     monkeypatch.setattr(filters, "MOST_TEXTS", texts)
-    monkeypatch.setattr(filters, "_SEEMS_WIDE", few)
     site, application = SiteId(uuid4()), ApplicationId(uuid4())
     late = datetime(2026, 6, 1, tzinfo=UTC)
     async with database.system_tx() as conn:
@@ -149,7 +148,6 @@ async def test_how_wide_a_filter_is_may_be_out_of_date(
 ) -> None:
     """What was narrow a moment ago is listed though it is wide, and nothing is missed."""
     monkeypatch.setattr(filters, "SMALL", 5)
-    monkeypatch.setattr(filters, "_SEEMS_WIDE", 5)
     searcher = Searcher(Known())
     wanted = Filter(path="a/")
     for count in (1, 4, 60):
@@ -326,7 +324,6 @@ async def test_an_index_is_built_used_and_dropped(
     """The plan walks the organisation's own graph; what it finds is what comparing all finds."""
     monkeypatch.setattr(filters, "MOST_TEXTS", listed)
     monkeypatch.setattr(filters, "SMALL", 0)
-    monkeypatch.setattr(filters, "_SEEMS_WIDE", 0)
     letters = Letters("abcdefghijklmnop")
     chance = np.random.default_rng(1)
     texts = [
@@ -452,7 +449,6 @@ async def test_a_filter_that_fits_only_bad_matches_still_finds_them(
 ) -> None:
     """When what comes first never fits, what fits is listed."""
     monkeypatch.setattr(filters, "SMALL", 0)
-    monkeypatch.setattr(filters, "_SEEMS_WIDE", 0)
     monkeypatch.setattr(legs, "_MOST_CANDIDATES", 20)
     good = [Text(f"good/{n}", "apple apple apple") for n in range(60)]
     bad = Text("bad/1", "apple among very many other words that say nothing of fruit")

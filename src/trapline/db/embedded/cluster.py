@@ -36,6 +36,7 @@ DATABASE = SUPERUSER = "trapline"
 
 _SOCKET_PATH_LIMIT = 107
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_LEAST_BUFFERS_MB, _MOST_BUFFERS_MB = 128, 1024
 _GRAVE = re.compile(r"(?:FATAL|PANIC|error): +(.+)")
 _INITDB = (
     *("-D", watcher.HERE, "--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8"),
@@ -120,7 +121,10 @@ class Cluster:
             _put(port_path, f"{_free_port()}\n")
         ours = Path(__file__).parent
         address = "127.0.0.1" if tcp else ""
-        settings = f"\nport = {self.port}\nlisten_addresses = '{address}'\n"
+        settings = (
+            f"\nport = {self.port}\nlisten_addresses = '{address}'\n"
+            f"shared_buffers = {buffers_mb(_memory())}MB\n"
+        )
         for name, more in (("postgresql.conf", settings), ("pg_hba.conf", "")):
             _put(self.data / name, (ours / name).read_text() + more, self.owner)
 
@@ -235,6 +239,19 @@ def require_owner(path: Path, uid: int) -> None:
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def _memory() -> int:
+    """Return how many bytes of memory this machine, or the container that this is in, has."""
+    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    with contextlib.suppress(OSError, ValueError):
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(found)
+
+
+def buffers_mb(memory: int) -> int:
+    """A sixteenth of the memory, within bounds: small on small machines, and a million vectors fit."""
+    return min(max(memory // 16 // 2**20, _LEAST_BUFFERS_MB), _MOST_BUFFERS_MB)
 
 
 def _free_port() -> int:

@@ -547,12 +547,30 @@ CREATE FUNCTION knowledge.estimate_matching(p_organisation_id uuid, p_sources uu
     LANGUAGE plpgsql
     AS $_$
 DECLARE
+    chosen uuid[];
     plan json;
 BEGIN
-    EXECUTE 'EXPLAIN (FORMAT JSON) SELECT entry_id FROM knowledge.matching($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)'
+    IF coalesce(p_sources, p_sites, p_applications) IS NOT NULL OR p_kinds IS NOT NULL THEN
+        SELECT coalesce(array_agg(s.id), '{}') INTO chosen
+        FROM knowledge.source AS s
+        WHERE
+            s.organisation_id = p_organisation_id
+            AND (p_sources IS NULL OR s.id = ANY(p_sources))
+            AND (p_sites IS NULL OR s.site_id = ANY(p_sites))
+            AND (p_applications IS NULL OR s.application_id = ANY(p_applications))
+            AND (p_kinds IS NULL OR s.kind = ANY(p_kinds));
+    END IF;
+    EXECUTE 'EXPLAIN (FORMAT JSON) SELECT FROM knowledge.entry AS e WHERE e.organisation_id = $1'
+        ' AND ($2 IS NULL OR e.source_id = ANY($2))'
+        ' AND ($3 IS NULL OR e.language = ANY($3))'
+        ' AND ($4 IS NULL OR e.content_type = ANY($4))'
+        ' AND ($5 IS NULL OR knowledge.host_of(e.uri) = ANY($5))'
+        ' AND ($6 IS NULL OR NOT knowledge.host_of(e.uri) = ANY($6))'
+        ' AND ($7 IS NULL OR e.path ^@ $7)'
+        ' AND ($8 IS NULL OR e.dated_at >= $8)'
+        ' AND ($9 IS NULL OR e.dated_at < $9)'
     INTO plan
-    USING p_organisation_id, p_sources, p_sites, p_applications, p_kinds, p_languages, p_types, p_hosts,
-        p_not_hosts, p_path, p_since, p_until;
+    USING p_organisation_id, chosen, p_languages, p_types, p_hosts, p_not_hosts, p_path, p_since, p_until;
     RETURN (plan -> 0 -> 'Plan' ->> 'Plan Rows')::bigint;
 END
 $_$;
@@ -588,7 +606,7 @@ CREATE FUNCTION knowledge.nearest(p_model_id integer, p_dimension integer, p_num
     SET jit TO 'off'
     AS $_$
 BEGIN
-    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 100), 1000)::text, true);
+    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 200), 1000)::text, true);
     PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
     PERFORM set_config('hnsw.max_scan_tuples', p_scanned::text, true);
     RETURN QUERY EXECUTE format(
@@ -611,7 +629,7 @@ CREATE FUNCTION knowledge.nearest_in_entries(p_model_id integer, p_dimension int
     SET jit TO 'off'
     AS $_$
 BEGIN
-    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 100), 1000)::text, true);
+    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 200), 1000)::text, true);
     PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
     PERFORM set_config('hnsw.max_scan_tuples', p_scanned::text, true);
     RETURN QUERY EXECUTE format(

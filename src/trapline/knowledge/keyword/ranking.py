@@ -151,6 +151,8 @@ class Ranking:
         else:
             values = [self.scores[segment][o] for segment, all_ in touched.items() for o in all_]
         together = np.concatenate(values) if values else np.zeros(0, np.float32)
+        # Of the wanted texts most have none of the words; so many equal scores take long to part.
+        together = together[together > 0]
         return float(np.partition(together, -most)[-most]) if len(together) >= most else 0.0
 
     def _positive(self, segment: int, floor: float | None = None) -> "_Texts":

@@ -33,13 +33,16 @@ class Texts:
     chunk_ids: NDArray[np.int64]
     order: NDArray[np.int64] | None
     entry_ids: NDArray[np.int64]
+    # Whether the chunks of an entry stand together, in the order of the entries.
+    grouped: bool
 
     @classmethod
     def of(cls, row: ChunkIdsRow) -> "Texts":
         ids = np.frombuffer(row.chunk_ids, np.int64)
         entry_ids = np.frombuffer(row.entry_ids, np.int64)
-        ordered = len(ids) < 2 or bool(np.all(ids[1:] > ids[:-1]))  # noqa: PLR2004 (two of them)
-        return cls(ids, None if ordered else np.argsort(ids), entry_ids)
+        ordered = bool(np.all(ids[1:] > ids[:-1]))
+        grouped = bool(np.all(entry_ids[1:] >= entry_ids[:-1]))
+        return cls(ids, None if ordered else np.argsort(ids), entry_ids, grouped)
 
     def ordinals_of(self, among: NDArray[np.int64]) -> NDArray[np.uint32]:
         """Which ordinals mean any of these chunks, which are sorted."""
@@ -55,6 +58,11 @@ class Texts:
         """Which ordinals are of any of these entries, which are sorted."""
         if not len(entries) or not len(self.entry_ids):
             return np.zeros(0, np.uint32)
+        if self.grouped:
+            return _ranges(
+                np.searchsorted(self.entry_ids, entries),
+                np.searchsorted(self.entry_ids, entries, "right"),
+            )
         # A table is faster than sorting: entries that are indexed together have near numbers.
         first, last = int(self.entry_ids.min()), int(self.entry_ids.max())
         if last - first > _WIDEST_TABLE:
@@ -63,6 +71,13 @@ class Texts:
         near = entries[np.searchsorted(entries, first) : np.searchsorted(entries, last, "right")]
         wanted[near - first] = True
         return np.flatnonzero(wanted[self.entry_ids - first]).astype(np.uint32)
+
+
+def _ranges(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """All numbers from each start to its end."""
+    lengths = ends - starts
+    before = np.cumsum(lengths) - lengths
+    return (np.repeat(starts - before, lengths) + np.arange(lengths.sum())).astype(np.uint32)
 
 
 @dataclass(slots=True)

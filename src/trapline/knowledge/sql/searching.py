@@ -36,6 +36,11 @@ class NearestAmongRow(Struct, frozen=True, gc=False):
     score: float
 
 
+class NearestOfEntriesRow(Struct, frozen=True, gc=False):
+    chunk_id: int
+    score: float
+
+
 class NearestInEntriesRow(Struct, frozen=True, gc=False):
     chunk_id: int
     score: float
@@ -511,6 +516,31 @@ async def nearest_among(
     return [
         NearestAmongRow(*row)
         for row in await conn.fetch(_NEAREST_AMONG, numbers, chunk_ids, model_id, most)
+    ]
+
+
+_NEAREST_OF_ENTRIES: Final = """
+-- name: NearestOfEntries
+SELECT v.chunk_id, (-(v.embedding <#> $1::real[]::halfvec))::real AS "score!"
+FROM knowledge.vector AS v
+WHERE v.entry_id = ANY($2::bigint[]) AND v.model_id = $3
+ORDER BY v.embedding <#> $1::real[]::halfvec
+LIMIT $4::integer
+"""
+
+
+async def nearest_of_entries(
+    conn: Connection,
+    *,
+    numbers: Sequence[float],
+    entry_ids: Sequence[int],
+    model_id: int,
+    most: int,
+) -> list[NearestOfEntriesRow]:
+    """Of all passages of some texts the nearest to a vector, exactly."""
+    return [
+        NearestOfEntriesRow(*row)
+        for row in await conn.fetch(_NEAREST_OF_ENTRIES, numbers, entry_ids, model_id, most)
     ]
 
 

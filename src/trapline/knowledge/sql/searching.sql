@@ -154,6 +154,14 @@ WHERE v.chunk_id = ANY(sqlc.arg(chunk_ids)::bigint[]) AND v.model_id = sqlc.arg(
 ORDER BY v.embedding <#> sqlc.arg(numbers)::real[]::halfvec
 LIMIT sqlc.arg(most)::integer;
 
+-- name: NearestOfEntries :many
+-- Of all passages of some texts the nearest to a vector, exactly.
+SELECT v.chunk_id, (-(v.embedding <#> sqlc.arg(numbers)::real[]::halfvec))::real AS "score!"
+FROM knowledge.vector AS v
+WHERE v.entry_id = ANY(sqlc.arg(entry_ids)::bigint[]) AND v.model_id = sqlc.arg(model_id)
+ORDER BY v.embedding <#> sqlc.arg(numbers)::real[]::halfvec
+LIMIT sqlc.arg(most)::integer;
+
 -- name: NearestInEntries :many
 -- Of the passages of some texts the nearest to a vector, by a model's HNSW index.
 SELECT chunk_id AS "chunk_id!", score AS "score!"

@@ -25,7 +25,7 @@ CREATE OR REPLACE FUNCTION knowledge.nearest(
 LANGUAGE plpgsql STABLE
 SET enable_sort = off SET jit = off AS $$
 BEGIN
-    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 100), 1000)::text, true);
+    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 200), 1000)::text, true);
     PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
     PERFORM set_config('hnsw.max_scan_tuples', p_scanned::text, true);
     RETURN QUERY EXECUTE format(
@@ -55,7 +55,7 @@ CREATE OR REPLACE FUNCTION knowledge.nearest_in_entries(
 LANGUAGE plpgsql STABLE
 SET enable_sort = off SET jit = off AS $$
 BEGIN
-    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 100), 1000)::text, true);
+    PERFORM set_config('hnsw.ef_search', least(greatest(p_most, 200), 1000)::text, true);
     PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
     PERFORM set_config('hnsw.max_scan_tuples', p_scanned::text, true);
     RETURN QUERY EXECUTE format(

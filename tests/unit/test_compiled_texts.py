@@ -1,0 +1,106 @@
+"""What is compiled of the store gives the same bits as Python, for every letter there is."""
+
+import hashlib
+import random
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trapline.store import _native, identity, likeness
+
+LETTERS = [chr(code) for code in range(sys.maxunicode + 1)]
+TEXTS = {
+    "nothing": "",
+    "no words": " .,;\n ",
+    "one word": "word",
+    "two words": "two words",
+    "one letter": "狐",
+    "few letters": "狐狸",
+    "every letter, as a word": " ".join(LETTERS),
+    "every letter, in one": "".join(LETTERS),
+    "as many words as count": "a " * 49_999 + "b c d",
+    "a word as long as the powers and longer": "x" * 255 + " " + "y" * 256 + " " + "z" * 600 + " a" * 99,
+    "barely words": "a" * 16 + " " + "b" * 16,
+    "barely none": "a" * 17 + " " + "b" * 16,
+    "runs after the last word that counts": "a" * 40 + " b" * 49_999 + "." + "c" * 900_000,
+    "long runs": "".join(random.Random(3).choices("的一是不了人我在有他", k=5_000)),
+}  # fmt: skip
+ANY_TEXT = st.text(
+    st.characters() | st.sampled_from(" aA\xe9\u2019\u2014\u2028\x85\x1c\u0301\xc5\ud800"),
+    max_size=200,
+)
+
+
+def assert_same_numbers(text: str) -> None:
+    words = likeness.numpy_words(text)
+    assert likeness.words_of(text).tobytes() == words.tobytes()
+    if len(words):
+        sequences = likeness.numpy_sequences(words)
+        assert bytes(_native.sequences(words)) == sequences.tobytes()
+        assert likeness.features(words).tolist() == sorted(set(sequences.tolist()))
+
+
+def assert_same_hash(text: str) -> None:
+    found = _native.squeezed(text)
+    assert found is None or found == identity.python_squeezed(text)
+    expected = hashlib.sha256(identity.python_squeezed(text)).digest()
+    assert identity.content_hash(text) == expected
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_texts_have_the_same_numbers(text: str) -> None:
+    assert_same_numbers(text)
+
+
+@given(ANY_TEXT)
+def test_any_text_has_the_same_numbers(text: str) -> None:
+    assert_same_numbers(text)
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_texts_have_the_same_hash(text: str) -> None:
+    assert_same_hash(text)
+
+
+@given(ANY_TEXT)
+def test_any_text_has_the_same_hash(text: str) -> None:
+    assert_same_hash(text)
+
+
+def test_every_letter_is_squeezed_the_same_way_or_left_alone() -> None:
+    squeezed = [letter for letter in LETTERS if _native.squeezed(letter) is not None]
+    assert len(squeezed) > 900
+    for letter in squeezed:
+        # Beside others too: what combines with the letter before it must be left alone.
+        for text in (letter, f" a{letter}  {letter}e{letter}", letter * 3):
+            assert _native.squeezed(text) == identity.python_squeezed(text), hex(ord(letter))
+
+
+def test_without_a_compiler_all_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "Straße ÜBER  the_quick\u00a0brown fox, 42 times; " * 9
+    before = likeness.features(likeness.words_of(text)).tolist(), identity.content_hash(text)
+    monkeypatch.setattr(likeness, "_native", None)
+    monkeypatch.setattr(identity, "_native", None)
+    assert before == (
+        likeness.features(likeness.words_of(text)).tolist(),
+        identity.content_hash(text),
+    )
+
+
+@pytest.mark.parametrize("function", [_native.words, _native.squeezed])
+def test_what_is_no_text_is_refused(function: Callable[[object], object]) -> None:
+    for wrong in (None, b"bytes", 3, ["list"]):
+        with pytest.raises(TypeError):
+            function(wrong)
+
+
+def test_what_are_no_words_is_refused() -> None:
+    with pytest.raises(ValueError, match="64 bits"):
+        _native.sequences(np.zeros(9, dtype=np.uint8))
+    with pytest.raises(TypeError):
+        _native.sequences("text")  # type: ignore[arg-type]
+    assert bytes(_native.sequences(np.zeros(0, dtype=np.uint64))) == b""
