@@ -120,9 +120,6 @@ async def serve(settings: Settings) -> None:
                     ws_per_message_deflate=False,
                 )
             )
-            # What is there by now stays: whoever looks for garbage need not look through it each time.
-            gc.collect()
-            gc.freeze()
             await server.serve(sockets=[listener])
     log.info("stopped")
 
