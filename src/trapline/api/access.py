@@ -6,6 +6,7 @@ programs only: a web page in the user's browser, which could reach it too, is tu
 
 import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -25,6 +26,7 @@ from trapline.errors import Forbidden, Unauthorised
 from trapline.settings import Settings
 
 
+@lru_cache(maxsize=64)
 def is_loopback(host: str) -> bool:
     """Tell whether a host name or address can only mean this machine."""
     if host == "localhost":

@@ -108,7 +108,7 @@ class Clock:
 
     def _failure(self) -> VisitFailed:
         if self._stage is ExitCode.TOTAL_TIMEOUT or self.due == self._deadline:
-            return VisitFailed(ExitCode.TOTAL_TIMEOUT, f"{self._limits.total:g} s")
+            return VisitFailed(ExitCode.TOTAL_TIMEOUT, f"{round(self._limits.total, 2):g} s")
         connecting = self._stage is ExitCode.CONNECT_TIMEOUT
         seconds = self._limits.connect if connecting else self._limits.first_byte
         return VisitFailed(self._stage, f"{seconds:g} s")

@@ -4,6 +4,7 @@ that every worker reads the same. The names are ours; the edges translate theirs
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, Self
 
 import msgspec
@@ -113,7 +114,8 @@ class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     @property
     def canonical(self) -> bool:
         """Whether the caller wants the content as it is stored, in whatever format."""
-        return replace(self.extraction, formats=_STORED) == _CANONICAL
+        whole = self.include_tags or self.exclude_tags or self.max_pages is not None
+        return self.only_main_content and self.remove_base64_images and not whole
 
     @property
     def as_stored(self) -> bool:
@@ -135,6 +137,12 @@ class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         for name, value in self.headers.items():
             if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
                 raise InvalidInput(f"{name!r} is not a header that can be sent.")
+
+
+@lru_cache(maxsize=256)
+def _patterns(sources: tuple[str, ...]) -> Patterns:
+    # Most jobs have none, and each would compile that.
+    return Patterns(sources)
 
 
 class VisitOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -181,7 +189,7 @@ class VisitOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         self.noise()
 
     def noise(self) -> Patterns:
-        return Patterns(self.ignore_patterns)
+        return _patterns(self.ignore_patterns)
 
     @property
     def stored_extraction(self) -> ExtractOptions:

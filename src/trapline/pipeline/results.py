@@ -12,7 +12,7 @@ from trapline.db.pool import Database
 from trapline.errors import OUTCOMES, ExitCode, NotFound
 from trapline.extract.attributes import AttributeValues
 from trapline.model import Document, Fetched, JobId, TaskId
-from trapline.pipeline import documents
+from trapline.pipeline import documents, noting
 from trapline.pipeline.crawls import options_of
 from trapline.pipeline.options import ScrapeOptions
 from trapline.pipeline.sql import known
@@ -24,8 +24,9 @@ from trapline.store import fleeting
 from trapline.store.blobs import Blobs
 from trapline.store.sql.fleeting import FleetingRow
 
-# So many are read at once: enough to save round trips, few enough to hold in memory.
-_AT_ONCE: Final = 50
+# So many are read at once: few enough to hold in memory, and a status with a hundred documents, and
+# the one more that tells whether others follow, in two reads.
+_AT_ONCE: Final = 51
 _MOST_FAILURES: Final = 10_000
 _GONE: Final = "Its content is no longer stored."
 
@@ -38,6 +39,8 @@ class Counts:
     remaining: int
     failed: int
     skipped: int
+    robots_blocked: bool = False
+    """Whether a crawl that is completed left something out because robots.txt forbids it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ async def counts(conn: Connection, job_id: JobId) -> Counts:
     row = await queries.count_pages(conn, job_id=job_id)
     if row is None:
         raise NotFound(f"There is no job {job_id}.")
-    return Counts(row.completed, row.remaining, row.failed, row.skipped)
+    return Counts(row.completed, row.remaining, row.failed, row.skipped, row.robots_blocked)
 
 
 def scrape_options(job: JobRow) -> ScrapeOptions:
@@ -192,10 +195,14 @@ async def failures(conn: Connection, job_id: JobId) -> list[PageFailuresRow]:
 
 
 async def robots_blocked(conn: Connection, job_id: JobId) -> list[str]:
-    """Return the URLs that robots.txt forbids."""
-    return await queries.pages_skipped(
+    """Return the URLs that robots.txt forbids: of pages that were to be visited, and of links."""
+    skipped = await queries.pages_skipped(
         conn, job_id=job_id, code=ExitCode.ROBOTS_DISALLOWED, most=_MOST_FAILURES
     )
+    links = await queries.links_refused(
+        conn, job_id=job_id, step=noting.ROBOTS, most=_MOST_FAILURES
+    )
+    return list(dict.fromkeys([*skipped, *links]))[:_MOST_FAILURES]
 
 
 def firecrawl_code(code: int) -> str | None:

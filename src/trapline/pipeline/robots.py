@@ -16,6 +16,7 @@ from trapline.frontier.sql.robots import RobotsRow
 from trapline.model import APPROVED, FetchRequest, Verdict
 
 _REMEMBERED: Final = 2_000
+_AGENTS: Final = 8
 # Kept apart: what came over a connection that was not verified says nothing to those who do.
 _UNVERIFIED: Final = " unverified"
 
@@ -28,9 +29,18 @@ class OriginRobots:
     robots: Robots
     exit_code: ExitCode
     expires_at: datetime
+    _accesses: dict[str, Access] = field(default_factory=dict, compare=False, repr=False)
 
     def access(self, user_agent: str) -> Access:
-        return self.robots.access(user_agent) if self.policy is RobotsPolicy.READ else Access()
+        """Return what an agent may do; asked before every request, so the last few are remembered."""
+        found = self._accesses.get(user_agent)
+        if found is None:
+            read = self.policy is RobotsPolicy.READ
+            found = self.robots.access(user_agent) if read else Access()
+            if len(self._accesses) >= _AGENTS:
+                self._accesses.clear()
+            self._accesses[user_agent] = found
+        return found
 
 
 @dataclass(slots=True)

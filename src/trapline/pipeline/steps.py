@@ -331,6 +331,10 @@ class Steps:
     async def _compare(self, crawl: Crawl, visit: PageVisit, document: Document) -> None:
         """Look at the version before, if this one differs: what changed, and does it count?"""
         before = visit.before
+        is_new = before is None or before.version_id is None
+        if is_new and crawl.spread is None:
+            # Who waits for a scrape need not wait for this: the store hashes what has no digest.
+            return
         visit.digest = content_hash(document.text.replace("\x00", ""))
         if before is None or before.version_id is None or before.content_hash == visit.digest:
             return

@@ -109,5 +109,7 @@ def joined(first: Fetched, then: Fetched, redirects: Sequence[RedirectTrace]) ->
 
 def detail(fetched: Fetched) -> str | None:
     """What the exit code's own sentence does not say."""
-    sentence = OUTCOMES[fetched.exit_code].sentence
-    return None if fetched.message == sentence else fetched.message
+    sentence, message = OUTCOMES[fetched.exit_code].sentence, fetched.message
+    if not message.startswith(sentence):
+        return message
+    return message.removeprefix(sentence).strip().removeprefix("(").removesuffix(")") or None

@@ -212,6 +212,15 @@ def test_errors_of_a_crawl_are_listed(client: Firecrawl, site: Site) -> None:
     assert [error.url for error in errors if "mill-path" in error.url]
 
 
+def test_what_robots_txt_forbids_is_named_after_a_crawl(client: Firecrawl, site: Site) -> None:
+    job = client.start_crawl(site.url, limit=2, sitemap="skip")
+    _until_ended(client, job.id)
+    blocked = client.get_crawl_errors(job.id).robots_blocked
+    assert blocked
+    assert all("/private/" in url or "/search" in url for url in blocked)
+    assert "robots.txt" in _raw(client, f"/v2/crawl/{job.id}")["warning"]
+
+
 def test_a_batch_with_bad_urls_then_more_of_it(client: Firecrawl, site: Site) -> None:
     urls = [site.at(f"/glossary/{word}/") for word in ("azimuth", "blaze", "col")]
     started = client.start_batch_scrape([*urls, "http://"], formats=["markdown"])

@@ -23,6 +23,9 @@ MOST_BYTES: Final = 10 * 2**20
 FORMATS: Final = "formats"
 _WORDS: Final = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
 _UNTRACKED: Final = {"previousScrapeAt": None, "changeStatus": "new", "visibility": "visible"}
+_ROBOTS: Final = (
+    "Some pages were left out because robots.txt forbids them; the crawl's errors name them."
+)
 _ONE_PAGE: Final = (
     "Only one page or none was found. The crawl went below the path of its URL alone: set"
     " crawlEntireDomain to true, or start at the site's root, to find more."
@@ -143,11 +146,13 @@ def base(connection: HTTPConnection) -> str:
 
 
 def _warning(job: JobRow, counts: Counts) -> str | None:
-    options = job.options
+    if job.kind != "crawl" or job.status != "completed":
+        return None
+    options, said = job.options, [_ROBOTS] if counts.robots_blocked else []
     path = str(options.get("url", "")).partition("://")[2].partition("/")[2]
-    if job.kind == "crawl" and counts.completed <= 1 and path and not options.get("entire_domain"):
-        return _ONE_PAGE
-    return None
+    if counts.completed <= 1 and path and not options.get("entire_domain"):
+        said.append(_ONE_PAGE)
+    return " ".join(said) or None
 
 
 async def errors(conn: Connection, job: JobRow) -> dict[str, Any]:

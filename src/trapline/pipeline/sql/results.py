@@ -14,6 +14,7 @@ class CountPagesRow(Struct, frozen=True, gc=False):
     remaining: int
     failed: int
     skipped: int
+    robots_blocked: bool
 
 
 class PagesDoneRow(Struct, frozen=True, gc=False):
@@ -52,7 +53,13 @@ SELECT
     j.completed - u.completed AS "completed!",
     j.remaining - u.remaining AS "remaining!",
     j.failed - u.failed AS "failed!",
-    j.skipped - u.skipped AS "skipped!"
+    j.skipped - u.skipped AS "skipped!",
+    -- Only once, when it is told: a job that runs is asked for often.
+    CASE WHEN j.status = 'completed' AND j.kind = 'crawl' THEN EXISTS (
+        SELECT FROM queue.job_log l
+        WHERE l.job_id = j.id AND l.created_at >= j.created_at AND l.step = 'robots'
+            AND l.context ->> 'url' IS NOT NULL)
+    ELSE false END AS "robots_blocked!"
 FROM queue.job j
 CROSS JOIN LATERAL (
     SELECT
@@ -135,6 +142,21 @@ ORDER BY e.number LIMIT $3::integer
 async def pages_skipped(conn: Connection, *, job_id: JobId, code: int, most: int) -> list[str]:
     """The URLs of a job that were not visited for one reason."""
     return [row[0] for row in await conn.fetch(_PAGES_SKIPPED, job_id, code, most)]
+
+
+_LINKS_REFUSED: Final = """
+-- name: LinksRefused
+SELECT DISTINCT (l.context ->> 'url')::text AS "url!"
+FROM queue.job_log l JOIN queue.job j ON j.id = l.job_id
+WHERE l.job_id = $1 AND l.created_at >= j.created_at AND l.step = $2
+    AND l.context ->> 'url' IS NOT NULL
+ORDER BY 1 LIMIT $3::integer
+"""
+
+
+async def links_refused(conn: Connection, *, job_id: JobId, step: str, most: int) -> list[str]:
+    """The URLs of links that a job did not follow for one reason, as its log says."""
+    return [row[0] for row in await conn.fetch(_LINKS_REFUSED, job_id, step, most)]
 
 
 _LINKS_MAPPED: Final = """

@@ -4,7 +4,13 @@ SELECT
     j.completed - u.completed AS "completed!",
     j.remaining - u.remaining AS "remaining!",
     j.failed - u.failed AS "failed!",
-    j.skipped - u.skipped AS "skipped!"
+    j.skipped - u.skipped AS "skipped!",
+    -- Only once, when it is told: a job that runs is asked for often.
+    CASE WHEN j.status = 'completed' AND j.kind = 'crawl' THEN EXISTS (
+        SELECT FROM queue.job_log l
+        WHERE l.job_id = j.id AND l.created_at >= j.created_at AND l.step = 'robots'
+            AND l.context ->> 'url' IS NOT NULL)
+    ELSE false END AS "robots_blocked!"
 FROM queue.job j
 CROSS JOIN LATERAL (
     SELECT
@@ -57,6 +63,14 @@ FROM queue.event e JOIN queue.task t ON t.id = e.task_id
 WHERE e.job_id = sqlc.arg(job_id) AND e.type = 'page'
     AND (e.data ->> 'exit_code')::integer = sqlc.arg(code)::integer
 ORDER BY e.number LIMIT sqlc.arg(most)::integer;
+
+-- name: LinksRefused :many
+-- The URLs of links that a job did not follow for one reason, as its log says.
+SELECT DISTINCT (l.context ->> 'url')::text AS "url!"
+FROM queue.job_log l JOIN queue.job j ON j.id = l.job_id
+WHERE l.job_id = sqlc.arg(job_id) AND l.created_at >= j.created_at AND l.step = sqlc.arg(step)
+    AND l.context ->> 'url' IS NOT NULL
+ORDER BY 1 LIMIT sqlc.arg(most)::integer;
 
 -- name: LinksMapped :many
 -- The URLs that a map found, in order, after a place: an event's number and a position in it.
