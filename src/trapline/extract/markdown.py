@@ -36,6 +36,7 @@ _EMPHASIS: Final = re.compile(
 # What has no part in this: text, code between single marks, other tags.
 _PLAIN: Final = re.compile(r"(?:[^`~<]++|`[^`]++`(?!`)|~(?!~~)|<(?!strong>|em>))++")
 _CODE_MARK: Final = re.compile(r"`+|~{3,}")
+_TABLES: Final = turbohtml.Markdown.Tables(cell_blocks="text")
 
 
 def render(body: turbohtml.Element, absolute: Targets, *, drop_data_images: bool = True) -> str:
@@ -45,7 +46,7 @@ def render(body: turbohtml.Element, absolute: Targets, *, drop_data_images: bool
     mark_footnotes(body)
     arrange_tables(body)
     options = turbohtml.Markdown(
-        tables=turbohtml.Markdown.Tables(cell_blocks="text"),
+        tables=_TABLES,
         converters={
             "a": link_writer(absolute),
             "img": _Images(absolute, drop_data=drop_data_images),

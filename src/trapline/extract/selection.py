@@ -79,8 +79,9 @@ def chosen_text(chosen: Flags, blocks: Blocks, outline: Outline) -> str:
     kept = np.flatnonzero(chosen & (outline.enclosing(shown, blocks.first) > 0))
     if len(kept):
         texts = texts.copy()
-        last = np.flatnonzero(np.diff(blocks.piece_block, append=len(blocks)))
-        ends = blocks.piece_row[last[kept]]
+        # A block's last piece is the one before the next block's first.
+        past = np.searchsorted(blocks.piece_block, kept, "right")
+        ends = blocks.piece_row[past - 1]
         starts = blocks.first[kept].tolist()
         for number, start, end in zip(kept.tolist(), starts, ends.tolist(), strict=True):
             texts[number] = outline.written(start, end).strip("\n")
