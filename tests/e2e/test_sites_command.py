@@ -50,6 +50,8 @@ async def test_a_site_from_its_registration_to_its_purge(command: Trapline, site
     )
     assert oldest.json == changes.json[::-1]
     assert (await command("duplicates", "list", "manual")).out.strip() == "No duplicates."
+    no_group = await command("duplicates", "show", "manual", "17")
+    assert (no_group.status, "no group 17" in no_group.err) == (3, True)
 
     await command("sites", "pause", "manual")
     assert (await command("sites", "crawl", "manual")).status == 5

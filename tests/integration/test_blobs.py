@@ -175,6 +175,15 @@ async def test_missing_and_forgotten_bytes_are_reported(
     ]
 
 
+async def test_bytes_at_a_place_that_is_not_set_are_reported(
+    database: Database, shelved: Blobs
+) -> None:
+    await put(database, shelved, b"elsewhere")
+    assert await faults(database, shelved) == []
+    assert await faults(database, Blobs(before=(shelved.shelf,) if shelved.shelf else ())) == []
+    assert await faults(database, Blobs()) == ["lies at file:, which TRAPLINE_BLOBS does not name"]
+
+
 async def test_damaged_bytes_are_never_returned(database: Database, shelved: Blobs) -> None:
     (blob,) = await put(database, shelved, b"precious " * 100)
     assert isinstance(shelved.shelf, Directory)

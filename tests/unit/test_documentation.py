@@ -10,7 +10,10 @@ import click
 import pytest
 
 from tools.reference_pages import api_page, commands
+from trapline.api.firecrawl.crawl_request import CrawlBody
 from trapline.cli import cli
+from trapline.pipeline.options import CrawlOptions, MapOptions, ScrapeOptions
+from trapline.pipeline.site_config import SiteConfig
 from trapline.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +30,7 @@ _FILE = re.compile(r"`((?:[\w-]+/)*[\w-]+\.(?:py|sql|c|npz|md|toml))`")
 _COMMAND = re.compile(r"^(?:\$ | +Example: )?((?:[A-Z_]+=\S+ )*trapline [a-z].*)$", re.MULTILINE)
 _SPAN = re.compile(r"`((?:[A-Z_]+=\S+ )*trapline [a-z][^`]*)`")
 _SETTING = re.compile(r"\b(TRAPLINE_[A-Z_]+)\b")
-_ENDPOINT = re.compile(r"(?<![\w.])(?:127\.0\.0\.1:3002)?(/(?:api|v2|upload)/[\w/{}-]+)")
+_ENDPOINT = re.compile(r"(?<![\w.])(?:127\.0\.0\.1:3002)?(/(?:api|v2|upload)/[\w/{}.-]+)")
 _TARGET = re.compile(r"(?:^|`)make ([a-z-]+)(?![\w-])", re.MULTILINE)
 
 
@@ -119,10 +122,30 @@ def endpoints() -> set[str]:
 @pytest.mark.parametrize("page", [page for page in GUIDES if page != "docs/api.md"])
 def test_endpoints_exist(page: str) -> None:
     named = {
-        re.sub(r"\{\w+\}", "{}", path.rstrip("/")) for path in _ENDPOINT.findall(text_of(page))
+        re.sub(r"\{\w+\}", "{}", path.rstrip("/.")) for path in _ENDPOINT.findall(text_of(page))
     }
     missing = {
         path for path in named
         if not any(there == path or there.startswith(f"{path}/") for there in endpoints())
     }  # fmt: skip
     assert missing == set()
+
+
+def test_every_option_of_a_job_and_field_of_a_site_is_explained() -> None:
+    page = text_of("docs/sites.md")
+    named = set(re.findall(r"`(\w+)`", page))
+    for options in (SiteConfig, CrawlOptions, MapOptions, ScrapeOptions):
+        assert set(options.__struct_fields__) <= named, options
+
+
+def test_firecrawls_names_of_options_are_theirs() -> None:
+    part = text_of("docs/sites.md").partition("## Options of a crawl")[2].partition("\n## ")[0]
+    theirs = {
+        name
+        for row in re.findall(r"\| ([^|]*) \|$", part, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", row)
+    }
+    assert theirs
+    assert theirs <= set(CrawlBody.model_fields) | {
+        f.alias for f in CrawlBody.model_fields.values()
+    }

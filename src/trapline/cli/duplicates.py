@@ -7,6 +7,7 @@ import click
 from trapline.cli import terminal
 from trapline.db import tenancy
 from trapline.db.pool import Database
+from trapline.errors import NotFound
 from trapline.model import PageId
 from trapline.pipeline import followups, groups
 from trapline.pipeline.sql import duplicates as queries
@@ -75,6 +76,8 @@ async def show(database: Database, site: str, group: int, org: str, as_json: boo
         organisation = await tenancy.find_organisation(conn, org)
         found = await sites.find(conn, organisation.id, site)
         rows = await queries.members_of(conn, site_id=found.id, group_id=group, most=10_000)
+    if not rows:
+        raise NotFound(f"There is no group {group}.")
     lines = [
         {
             "page": row.page_id,
@@ -85,7 +88,7 @@ async def show(database: Database, site: str, group: int, org: str, as_json: boo
         }
         for row in rows
     ]
-    terminal.show(lines, as_json=as_json, empty="There is no such group.")
+    terminal.show(lines, as_json=as_json)
 
 
 @command.command("decide")

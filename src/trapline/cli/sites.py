@@ -59,12 +59,18 @@ async def _find(conn: Connection, org: str, reference: str) -> SiteRow:
 
 
 _config_options = [
-    click.option("--set", "fields", multiple=True, metavar="NAME=VALUE", help="A field of it."),
+    click.option(
+        "--set",
+        "fields",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A field of its config (docs/sites.md).",
+    ),
     click.option(
         "--config",
         "file",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="A JSON file with all of it.",
+        help="A JSON file with the whole config.",
     ),
 ]
 

@@ -171,9 +171,9 @@ class _Contents:
             return reading.outline.enclosing(rows, blocks.first) > 0, None
         if not self._takes_main_content() or not len(blocks):
             return np.ones(len(blocks), dtype=np.bool_), None
-        scores = self.scorer.scores(reading)
-        unsure = float(scores.max()) < _UNSURE_BELOW
-        return choose(scores, blocks), _UNSURE if unsure else None
+        judged = self.scorer.judge(reading)
+        unsure = float(judged.scores.max()) < _UNSURE_BELOW
+        return choose(judged.scores, blocks, judged.floor), _UNSURE if unsure else None
 
     def _takes_main_content(self) -> bool:
         return self.options.only_main_content and not self.options.include_tags

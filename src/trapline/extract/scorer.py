@@ -11,7 +11,7 @@ import zlib
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +22,18 @@ from trapline.extract.features import PAGE_SIZE
 from trapline.extract.hints import read_echo, read_hints
 from trapline.extract.outline import Floats, Ints, Outline
 from trapline.extract.reading import Features, read_page
+from trapline.extract.selection import FLOOR
 from trapline.extract.vocabulary import Scores, Vocabulary
 from trapline.model import PageType
 
 MODEL: Final = "model.npz"
 _BOUND: Final = 4.0
 _WINDOW: Final = 2
-# Networks that are trained towards F1 are surer than they should be.
+# Networks that are trained towards F1 are surer than they should be, most of all where like pages
+# want opposite things: the grid, or the text below it.
 _SOFTENED: Final = 0.7
+_SOFTENED_GRID: Final = 0.5
+_FLOOR_OF_GRID: Final = 0.2
 _SCORE_STEP: Final = 0.05
 _LEXICONS: Final = ("names", "texts", "headings", "prose")
 TYPES: Final = (
@@ -41,6 +45,7 @@ TYPES: Final = (
     PageType.PRODUCT,
     PageType.SERVICE,
 )
+_GRIDS: Final = [TYPES.index(PageType.COLLECTION), TYPES.index(PageType.LISTING)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +147,13 @@ class Ensemble:
         return answers[0] if len(answers) == 1 else np.mean(answers, axis=0, dtype=np.float32)
 
 
+class Judgement(NamedTuple):
+    scores: Floats
+    """For each block how likely it is main content."""
+    floor: float
+    """What a block must score to be taken."""
+
+
 @dataclass(frozen=True)
 class Scorer:
     vocabulary: Vocabulary
@@ -166,13 +178,15 @@ class Scorer:
     def _lexicons(self) -> tuple[object, ...]:
         return tuple(map(compiled.lexicon, self.vocabulary.scores))
 
-    def scores(self, features: Features) -> Floats:
-        """For each block how likely it is main content."""
-        matrix = self._standardised(features)
+    def judge(self, features: Features) -> Judgement:
+        matrix, page = self._standardised(features), self._page(features)
         weights = np.sqrt(features.blocks.words).astype(np.float32)
-        logits = self.networks.logits(matrix, self._page(features), features.keys, weights)
-        softened = np.minimum(np.maximum(logits * _SOFTENED, -30), 30)
-        return np.asarray(1 / (1 + np.exp(-softened)), dtype=np.float32)
+        logits = self.networks.logits(matrix, page, features.keys, weights)
+        grid = self._grid_chance(page)
+        softened = logits * np.float32(_SOFTENED + (_SOFTENED_GRID - _SOFTENED) * grid)
+        softened = np.minimum(np.maximum(softened, -30), 30)
+        scores = np.asarray(1 / (1 + np.exp(-softened)), dtype=np.float32)
+        return Judgement(scores, FLOOR + (_FLOOR_OF_GRID - FLOOR) * grid)
 
     def _standardised(self, features: Features) -> Floats:
         mean, scale = (part[: -len(features.page)] for part in (self.mean, self.scale))
@@ -189,10 +203,19 @@ class Scorer:
         # What `clip` does, in a fifth of its time.
         return np.asarray(np.minimum(np.maximum(page, -_BOUND), _BOUND), dtype=np.float32)
 
-    def page_type(self, features: Features) -> PageType:
+    def _grid_chance(self, page: Floats) -> float:
+        """How likely the page is a grid of cards or a list."""
+        odds = self._type_odds(page)
+        chances = np.exp(odds - odds.max())
+        return float(chances[_GRIDS].sum() / chances.sum())
+
+    def _type_odds(self, page: Floats) -> Floats:
         hidden, hidden_bias, out, out_bias = self.type_weights
-        odds = np.maximum(self._page(features) @ hidden + hidden_bias, 0) @ out + out_bias
-        return TYPES[int(np.argmax(odds))]
+        odds: Floats = np.maximum(page @ hidden + hidden_bias, 0) @ out + out_bias
+        return odds
+
+    def page_type(self, features: Features) -> PageType:
+        return TYPES[int(np.argmax(self._type_odds(self._page(features))))]
 
 
 @cache

@@ -14,7 +14,7 @@ _DATA_STARTS: Final = frozenset(('{"', "[{", "[["))
 _DATA_QUOTES: Final = 8
 
 
-def choose(scores: Floats, blocks: Blocks) -> Flags:
+def choose(scores: Floats, blocks: Blocks, floor: float = FLOOR) -> Flags:
     """Which blocks are main content; never none of them.
 
     Taken in order of score, blocks raise the expected overlap by their words times their score
@@ -29,7 +29,7 @@ def choose(scores: Floats, blocks: Blocks) -> Flags:
     taken = order[: int(np.argmax(expected)) + 1]
     chosen = np.zeros(len(blocks), dtype=np.bool_)
     chosen[taken] = True
-    for enough in (chosen & (scores >= FLOOR), chosen):
+    for enough in (chosen & (scores >= floor), chosen):
         kept = _without_data(enough, blocks)
         if kept.any():
             return _without_repeats(kept, blocks)

@@ -81,7 +81,18 @@ async def audit(conn: Connection, blobs: Blobs, grace: timedelta) -> list[Fault]
     faults += [Fault(sha256.hex(), "is stored, but nothing names it") for sha256 in unused]
     if blobs.shelf is not None:
         faults += await _audit_shelf(conn, blobs.shelf, before)
-    return faults
+    return [*faults, *await _unreachable(conn, blobs)]
+
+
+async def _unreachable(conn: Connection, blobs: Blobs) -> list[Fault]:
+    """Return bytes at places that the settings do not name: nobody can read them as it is."""
+    named = {DATABASE, *(shelf.name for shelf in (blobs.shelf, *blobs.before) if shelf is not None)}
+    return [
+        Fault(sha256.hex(), f"lies at {row.place}:, which TRAPLINE_BLOBS does not name")
+        for row in await queries.places(conn)
+        if row.place not in named
+        for sha256 in await queries.shelved_hashes(conn, place=row.place, after=b"", most=_REPORTED)
+    ]
 
 
 async def _audit_shelf(conn: Connection, shelf: Shelf, before: datetime) -> list[Fault]:
