@@ -44,6 +44,8 @@ class Agent:
                 return await self._register()
             except LOST as error:
                 log.warning("the agent cannot register yet", error=str(error))
+                if self._conn is not None:
+                    self._conn.terminate()
                 await asyncio.sleep(_PAUSE)
 
     async def registered(self) -> None:
@@ -81,14 +83,22 @@ class Agent:
             except (*LOST, DatabaseUnavailable) as error:
                 log.warning("the agent lost its connection", agent=self.id, error=str(error))
 
+    async def _locked(self) -> OwnConnection:
+        """Open a connection that holds this agent's lock; one that does not get it is not left open."""
+        conn = await self.database.dedicated()
+        try:
+            await self._lock(conn)
+        except BaseException:
+            conn.terminate()
+            raise
+        return conn
+
     def _alive(self) -> bool:
         return self._conn is not None and not self._conn.is_closed()
 
     async def _beat(self) -> None:
         if self._conn is None or self._conn.is_closed():
-            conn = await self.database.dedicated()
-            await self._lock(conn)
-            self._conn = conn
+            self._conn = await self._locked()
         if not await queries.heartbeat(self._conn, agent_id=self.id):
             log.warning("this agent was taken for dead", agent=self.id)
             await self._conn.close()
