@@ -8,17 +8,22 @@ from platform import python_version
 
 def report(title: str, rows: Sequence[Mapping[str, object]], figures: Mapping[str, object]) -> None:
     """Print a table for people and, as the last line, the figures as one JSON object."""
-    columns = list(rows[0]) if rows else []
+    print(f"\n{title}\n")
+    if rows:
+        _table(rows)
+    print(json.dumps(figures))
+
+
+def _table(rows: Sequence[Mapping[str, object]]) -> None:
+    columns = list(rows[0])
     cells = [columns, *([_cell(row[column]) for column in columns] for row in rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
-    print(f"\n{title}\n")
     for number, line in enumerate(cells):
         padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         print("| " + " | ".join(padded) + " |")
         if number == 0:
             print("|" + "|".join("-" * (width + 2) for width in widths) + "|")
     print()
-    print(json.dumps(figures))
 
 
 def versions(*packages: str) -> str:
