@@ -93,7 +93,14 @@ async def _submit(
 async def empty(dsn: str) -> None:
     conn = await asyncpg.connect(dsn)
     names = "job lane gate task ready waiting overflow lease leased done unique_key event statistic"
-    await conn.execute("TRUNCATE " + ", ".join(f"queue.{name}" for name in names.split()))
+    statement = "TRUNCATE " + ", ".join(f"queue.{name}" for name in names.split())
+    while True:
+        try:
+            await conn.execute(statement)
+            break
+        except asyncpg.DeadlockDetectedError:
+            # A worker of the part before is still saying goodbye.
+            await asyncio.sleep(1)
     await conn.close()
 
 
