@@ -27,7 +27,7 @@ CRASH = "crash of PostgreSQL"
 
 
 async def recovery(
-    dsn: str, name: str, fault: str, start: Start, tasks: int = 1_500_000
+    dsn: str, name: str, fault: str, start: Start, tasks: int = 2_500_000
 ) -> dict[str, Any]:
     """Drain with one worker, cause a fault, and compare the rate before with that ten seconds later."""
     if name == "trapline":
