@@ -65,7 +65,7 @@ class PageResult:
 
 
 async def counts(conn: Connection, job_id: JobId) -> Counts:
-    row = await queries.count_pages(conn, job_id=job_id)
+    row = await queries.count_pages(conn, job_id=job_id, refusing_step=noting.ROBOTS)
     if row is None:
         raise NotFound(f"There is no job {job_id}.")
     return Counts(row.completed, row.remaining, row.failed, row.skipped, row.robots_blocked)

@@ -220,6 +220,8 @@ class Scraper:
             useless = held is None or held.waited_for or job.zero_data_retention
             if useless:
                 known.cancel()
+                # What it may have failed of matters to nobody now.
+                await asyncio.gather(known, return_exceptions=True)
         return held, None if useless else known
 
     async def _attempt(

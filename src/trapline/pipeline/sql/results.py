@@ -57,7 +57,7 @@ SELECT
     -- Only once, when it is told: a job that runs is asked for often.
     CASE WHEN j.status = 'completed' AND j.kind = 'crawl' THEN EXISTS (
         SELECT FROM queue.job_log l
-        WHERE l.job_id = j.id AND l.created_at >= j.created_at AND l.step = 'robots'
+        WHERE l.job_id = j.id AND l.created_at >= j.created_at AND l.step = $1
             AND l.context ->> 'url' IS NOT NULL)
     ELSE false END AS "robots_blocked!"
 FROM queue.job j
@@ -71,13 +71,15 @@ CROSS JOIN LATERAL (
     FROM queue.task t LEFT JOIN queue.done d ON d.task_id = t.id
     WHERE t.job_id = j.id AND NOT t.counted
 ) u
-WHERE j.id = $1
+WHERE j.id = $2
 """
 
 
-async def count_pages(conn: Connection, *, job_id: JobId) -> CountPagesRow | None:
+async def count_pages(
+    conn: Connection, *, refusing_step: str, job_id: JobId
+) -> CountPagesRow | None:
     """How many pages of a job are done and to come: its counters, less the few tasks that are no pages."""
-    row = await conn.fetchrow(_COUNT_PAGES, job_id)
+    row = await conn.fetchrow(_COUNT_PAGES, refusing_step, job_id)
     return None if row is None else CountPagesRow(*row)
 
 

@@ -8,7 +8,7 @@ SELECT
     -- Only once, when it is told: a job that runs is asked for often.
     CASE WHEN j.status = 'completed' AND j.kind = 'crawl' THEN EXISTS (
         SELECT FROM queue.job_log l
-        WHERE l.job_id = j.id AND l.created_at >= j.created_at AND l.step = 'robots'
+        WHERE l.job_id = j.id AND l.created_at >= j.created_at AND l.step = sqlc.arg(refusing_step)
             AND l.context ->> 'url' IS NOT NULL)
     ELSE false END AS "robots_blocked!"
 FROM queue.job j
