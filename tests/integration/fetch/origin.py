@@ -3,17 +3,32 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
+from trapline.errors import ExitCode
 from trapline.fetch import Fetcher
-from trapline.model import APPROVED, Fetched, FetchRequest, Verdict
+from trapline.model import APPROVED, Fetched, FetchLimits, FetchRequest, Verdict
 from trapline.settings import Settings
 
 Perform = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Answer = bytes | Perform
 Listen = Callable[..., Awaitable[int]]
 Serve = Callable[..., Awaitable["Origin"]]
+
+_HURRIES: Final[dict[ExitCode, dict[str, float]]] = {
+    ExitCode.CONNECT_TIMEOUT: {"connect": 0.3},
+    ExitCode.FIRST_BYTE_TIMEOUT: {"first_byte": 0.5},
+    ExitCode.TOTAL_TIMEOUT: {"total": 1.0},
+}
+
+
+def hurried(limits: FetchLimits, code: ExitCode) -> FetchLimits:
+    """With a short limit for what should run out of time, and for nothing else.
+
+    A busy machine may stall for a second anywhere, and whatever is short then ends the visit.
+    """
+    return replace(limits, **_HURRIES.get(code, {}))
 
 
 def page(body: bytes = b"<p>hello</p>", status: str = "200 OK", **headers: str) -> bytes:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.integration.fetch.origin import client
+from tests.integration.fetch.origin import client, hurried
 from tests.site.hostile import BASE
 from tests.site.redirects import UNSAFE
 from tests.site.site import Site
@@ -11,15 +11,7 @@ from trapline.fetch import CookieJar
 from trapline.model import FetchLimits
 
 E = ExitCode
-LIMITS = FetchLimits(
-    body_bytes=4_000_000,
-    decompressed_bytes=8_000_000,
-    redirects=20,
-    connect=5,
-    first_byte=0.7,
-    total=1.0,
-)
-PATIENT = FetchLimits(body_bytes=4_000_000, decompressed_bytes=8_000_000, redirects=20)
+LIMITS = FetchLimits(body_bytes=4_000_000, decompressed_bytes=8_000_000, redirects=20)
 HOST = "hostile.test"
 
 TIME = {
@@ -148,7 +140,7 @@ def cases() -> list[tuple[str, ExitCode]]:
 
 @pytest.mark.parametrize(("name", "code"), cases())
 async def test_harm(site: Site, name: str, code: ExitCode) -> None:
-    limits = LIMITS if name.startswith("time/") else PATIENT
+    limits = hurried(LIMITS, code)
     async with client(resolve=site.resolve("does-not-exist.invalid")) as fetch:
         got = await fetch(site.at(BASE + name, HOST), limits=limits, cookies=CookieJar())
         assert got.exit_code is code, got.message
