@@ -131,5 +131,6 @@ PyObject *native_prune(PyObject *module, PyObject *args);
 PyObject *native_contexts(PyObject *module, PyObject *args);
 PyObject *native_seeker(PyObject *module, PyObject *rules);
 PyObject *native_seek(PyObject *module, PyObject *args);
+PyObject *native_common_words(PyObject *module, PyObject *args);
 
 #endif
