@@ -52,6 +52,11 @@ static PyObject *configure(PyObject *module, PyObject *given) {
         PyErr_SetString(PyExc_ValueError, "something is not said");
         return NULL;
     }
+    if (design.short_text < 0 || design.short_text > MAX_SHORT || design.prose < 0 ||
+        design.prose >= 2 * MAX_PROSE) {
+        PyErr_SetString(PyExc_ValueError, "longer texts than there is room for");
+        return NULL;
+    }
     if (design.tags <= OTHER_TAG || design.tags > MAX_CODES || !are_classes(character)) {
         PyErr_SetString(PyExc_ValueError, "more tags or kinds of characters than there is room for");
         return NULL;
