@@ -21,6 +21,7 @@ from trapline.extract.documents import Kind, Limits, kind_of, read_document
 from trapline.extract.fallback import asks_for_scripts, fallback_text
 from trapline.extract.images import read_images
 from trapline.extract.links import read_links
+from trapline.extract.marks import read_marks
 from trapline.extract.metadata import describe_text, read_metadata
 from trapline.extract.outline import Flags, Outline
 from trapline.extract.pruning import open_templates
@@ -69,12 +70,14 @@ def extract_html(
 ) -> Document:
     """As `extract`, for text that is known to be HTML, and with a model of one's own."""
     tree = turbohtml.parse(decoded.text, positions=False, allow_declarative_shadow_roots=False)
-    resolver = Resolver(tree, url)
     formats = options.formats
+    # This search makes the parser's index of tags, which the following ones look into.
     nodes = jsonld.read_nodes(tree)
-    metadata = read_metadata(tree, resolver, nodes)
+    resolver = Resolver(tree, url)
+    marked = read_marks(decoded.text)
+    metadata = read_metadata(tree, resolver, nodes, marked)
     outline = read_outline(tree)
-    links = read_links(tree, resolver, outline).on_page if Format.LINKS in formats else ()
+    links = read_links(tree, resolver, outline, marked).on_page if Format.LINKS in formats else ()
     images = read_images(tree, resolver) if Format.IMAGES in formats else ()
     structured = (
         read_structured(tree, url, nodes).as_json() if Format.STRUCTURED in formats else None

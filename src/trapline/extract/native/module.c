@@ -101,6 +101,8 @@ static PyMethodDef methods[] = {
     {"choose", native_choose, METH_VARARGS, "Choose blocks by their scores."},
     {"prune", native_prune, METH_VARARGS, "Remove from a tree all but the chosen blocks."},
     {"links", native_links, METH_VARARGS, "Read the links of a page."},
+    {"seeker", native_seeker, METH_O, "Prepare a look for attributes."},
+    {"seek", native_seek, METH_VARARGS, "Look which attributes a source can hold."},
     {"contexts", native_contexts, METH_VARARGS, "Average over the groups of each block."},
     {NULL, NULL, 0, NULL},
 };

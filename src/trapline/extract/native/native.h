@@ -98,5 +98,7 @@ PyObject *native_standardise(PyObject *module, PyObject *args);
 PyObject *native_choose(PyObject *module, PyObject *args);
 PyObject *native_prune(PyObject *module, PyObject *args);
 PyObject *native_contexts(PyObject *module, PyObject *args);
+PyObject *native_seeker(PyObject *module, PyObject *rules);
+PyObject *native_seek(PyObject *module, PyObject *args);
 
 #endif
