@@ -96,6 +96,9 @@ static PyMethodDef methods[] = {
     {"choose", native_choose, METH_VARARGS, "Choose blocks by their scores."},
     {"prune", native_prune, METH_VARARGS, "Remove from a tree all but the chosen blocks."},
     {"links", native_links, METH_VARARGS, "Read the links of a page."},
+    {"chosen_text", native_chosen_text, METH_VARARGS, "Join the chosen blocks."},
+    {"with_headline", native_with_headline, METH_VARARGS, "Add the headline to the chosen blocks."},
+    {"tidy", native_tidy, METH_O, "Mend what the renderer has written."},
     {"contexts", native_contexts, METH_VARARGS, "Average over the groups of each block."},
     {NULL, NULL, 0, NULL},
 };
