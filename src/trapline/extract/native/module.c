@@ -103,6 +103,9 @@ static PyMethodDef methods[] = {
     {"links", native_links, METH_VARARGS, "Read the links of a page."},
     {"seeker", native_seeker, METH_O, "Prepare a look for attributes."},
     {"seek", native_seek, METH_VARARGS, "Look which attributes a source can hold."},
+    {"chosen_text", native_chosen_text, METH_VARARGS, "Join the chosen blocks."},
+    {"with_headline", native_with_headline, METH_VARARGS, "Add the headline to the chosen blocks."},
+    {"tidy", native_tidy, METH_O, "Mend what the renderer has written."},
     {"contexts", native_contexts, METH_VARARGS, "Average over the groups of each block."},
     {NULL, NULL, 0, NULL},
 };
