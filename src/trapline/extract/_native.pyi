@@ -52,6 +52,20 @@ def prune(
     chosen: Flags,
     /,
 ) -> None: ...
+def chosen_text(
+    nodes: list[Any],
+    texts: list[str],
+    code: Ints,
+    last: Ints,
+    first: Ints,
+    piece_row: Ints,
+    piece_block: Ints,
+    shown: Ints,
+    chosen: Flags,
+    /,
+) -> str: ...
+def with_headline(chosen: Flags, first: Ints, start: int, end: int, /) -> bytearray | None: ...
+def tidy(text: str, /) -> str: ...
 
 class References:
     def __init__(
