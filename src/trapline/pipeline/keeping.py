@@ -34,6 +34,7 @@ from trapline.queue.tasks import NewTask
 from trapline.store import blobs, fleeting, pages
 from trapline.store.blobs import Blobs, Packed
 from trapline.store.fleeting import Fleeting
+from trapline.store.identity import without_nulls
 from trapline.store.pages import Change, Content, Recorded, Sighting
 
 _LONGEST_TRACKING: Final = 256 * 1024
@@ -312,11 +313,11 @@ def content_of(document: Document, packed: Packed | None, digest: bytes | None =
     """Return what is stored of a document; `digest` is the hash of its text where that is known."""
     metadata = document.metadata
     return Content(
-        text=document.text.replace("\x00", ""),
-        markdown=document.markdown.replace("\x00", ""),
+        text=without_nulls(document.text),
+        markdown=without_nulls(document.markdown),
         extractor_version=EXTRACTOR_VERSION,
         content_type=document.content_type,
-        title=metadata.title and metadata.title.replace("\x00", ""),
+        title=metadata.title and without_nulls(metadata.title),
         language=document.language,
         page_type=document.page_type,
         metadata=metadata,

@@ -58,7 +58,7 @@ from trapline.queue.gates import GateChange
 from trapline.queue.leaving import Leaving
 from trapline.queue.tasks import NewTask, Task, Unique
 from trapline.settings import Settings
-from trapline.store.identity import content_hash
+from trapline.store.identity import content_hash, without_nulls
 
 _MOST_HOSTS: Final = 10_000
 _LARGE_DIFF: Final = 200_000
@@ -333,7 +333,7 @@ class Steps:
         if is_new and crawl.spread is None:
             # Who waits for a scrape need not wait for this: the store hashes what has no digest.
             return
-        visit.digest = content_hash(document.text.replace("\x00", ""))
+        visit.digest = content_hash(without_nulls(document.text))
         if before is None or before.version_id is None or before.content_hash == visit.digest:
             return
         async with self.database.system_tx() as conn:
