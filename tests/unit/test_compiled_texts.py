@@ -3,6 +3,7 @@
 import hashlib
 import random
 import sys
+import unicodedata
 from collections.abc import Callable
 
 import numpy as np
@@ -73,7 +74,14 @@ def test_any_text_has_the_same_hash(text: str) -> None:
 
 def test_every_letter_is_squeezed_the_same_way_or_left_alone() -> None:
     squeezed = [letter for letter in LETTERS if _native.squeezed(letter) is not None]
-    assert len(squeezed) > 900
+    assert len(squeezed) > 30_000
+    parts = [unicodedata.decomposition(letter).split() for letter in LETTERS]
+    joining = {
+        chr(int(part, 16)) for pair in parts if "<" not in "".join(pair) for part in pair[1:]
+    }
+    # What joins with the letter before it: none of these does, so none changes beside another.
+    assert joining.isdisjoint(squeezed)
+    assert not any(map(unicodedata.combining, squeezed))
     for letter in squeezed:
         # Beside others too: what combines with the letter before it must be left alone.
         for text in (letter, f" a{letter}  {letter}e{letter}", letter * 3):

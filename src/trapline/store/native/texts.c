@@ -241,10 +241,23 @@ static PyObject *native_features(PyObject *module, PyObject *args) {
     return array;
 }
 
-/* Letters of which it is known that no other spelling of theirs is the normal one: Latin letters, and
- * the marks that are in every other text. */
+/* Letters of which it is known that no other spelling of theirs is the normal one, and that they join
+ * with no letter before them: Latin, Greek, Cyrillic, Chinese, Japanese and Korean ones, and signs. */
 static int is_composed(Py_UCS4 letter) {
-    return letter < 0x300 || (letter >= 0x2002 && letter < 0x20d0);
+    static const Py_UCS2 RANGES[][2] = {
+        {0x2002, 0x20cf}, {0x4e00, 0x9fff}, {0x0388, 0x0482}, {0x3000, 0x3029}, {0x3041, 0x3096},
+        {0x30a1, 0x30fe}, {0xac00, 0xd7a3}, {0xff01, 0xffef}, {0x2190, 0x2328}, {0x232b, 0x2adb},
+        {0x048a, 0x052f},
+    };
+    if (letter < 0x300) {
+        return 1;
+    }
+    for (size_t i = 0; i < sizeof(RANGES) / sizeof(RANGES[0]); i++) {
+        if (letter >= RANGES[i][0] && letter <= RANGES[i][1]) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 static char *put_letter(char *at, Py_UCS4 letter) {
