@@ -168,7 +168,7 @@ async def test_idle_connections_are_closed(dsn: str, server_settings: Settings) 
     async with Database.connect(ExternalServer(dsn), settings) as database:
         async with database.system_tx(), database.system_tx():
             assert database.worker_pool.get_size() == 2
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(100):
             while database.worker_pool.get_size():  # noqa: ASYNC110 (the pool tells nobody)
                 await asyncio.sleep(0.05)
 

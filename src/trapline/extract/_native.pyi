@@ -13,6 +13,8 @@ def outline(
     tree: turbohtml.Document, most: int, /
 ) -> tuple[list[Any], bytes, bytes, bytes, bytes, list[int], int]: ...
 def rows(nodes: list[Any], wanted: list[Any], /) -> list[int]: ...
+def seeker(rules: tuple[tuple[str, tuple[str, ...], bool, int], ...], /) -> object: ...
+def seek(seeker: object, text: str, /) -> int: ...
 def written(nodes: list[Any], code: Ints, start: int, end: int, /) -> str: ...
 def blocks(
     nodes: list[Any], code: Ints, parent: Ints, last: Ints, /
@@ -49,6 +51,20 @@ def prune(
     chosen: Flags,
     /,
 ) -> None: ...
+def chosen_text(
+    nodes: list[Any],
+    texts: list[str],
+    code: Ints,
+    last: Ints,
+    first: Ints,
+    piece_row: Ints,
+    piece_block: Ints,
+    shown: Ints,
+    chosen: Flags,
+    /,
+) -> str: ...
+def with_headline(chosen: Flags, first: Ints, start: int, end: int, /) -> bytearray | None: ...
+def tidy(text: str, /) -> str: ...
 
 class References:
     def __init__(
