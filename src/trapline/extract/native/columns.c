@@ -15,31 +15,37 @@ static int may_echo(const Page *page, Py_UCS4 first, Py_ssize_t size) {
     return page->echo_sizes[first % ECHO_LETTERS] >> (size < 63 ? size : 63) & 1;
 }
 
-void put_echo(Page *page, Py_ssize_t block, Row *row) {
+/* How many words of the echo a block has. */
+static Py_ssize_t echoed(Page *page, Py_ssize_t block) {
     PyObject *text = PyList_GET_ITEM(page->texts, block);
-    Py_ssize_t size = PyUnicode_GET_LENGTH(text), shared = 0, start = 0;
-    int kind = PyUnicode_KIND(text);
-    const void *data = PyUnicode_DATA(text);
-    for (Py_ssize_t end = 0; page->echoes && end <= size; end++) {
-        if (end < size && PyUnicode_READ(kind, data, end) != ' ') {
+    Py_ssize_t shared = 0, start, end;
+    if (page->echoes == 0) {
+        return 0;
+    }
+    if (spaced_out(text, page->longest_echo, &page->room) < 0) {
+        return -1;
+    }
+    Words words = words_of(&page->room);
+    while (next_word(&words, &start, &end)) {
+        if (end - start > page->longest_echo ||
+            !may_echo(page, PyUnicode_READ_CHAR(text, start), end - start)) {
             continue;
         }
-        if (end > start && end - start <= page->longest_echo &&
-            may_echo(page, PyUnicode_READ(kind, data, start), end - start)) {
-            /* Room for the longest word of the echo was made before. */
-            for (Py_ssize_t i = start; i < end; i++) {
-                page->room.data[i - start] = PyUnicode_READ(kind, data, i);
-            }
-            Entry *entry = lexicon_find(&page->echo, page->room.data, end - start);
-            if (entry != NULL && entry->stamp != block) {
-                entry->stamp = block;
-                shared++;
-            }
+        uint8_t *word = page->room.bytes;
+        Py_ssize_t place = lexicon_find(&page->echo, hash_of(word, write_part(text, start, end, word)));
+        if (place >= 0 && page->echo.stamps[place] != block) {
+            page->echo.stamps[place] = block;
+            shared++;
         }
-        start = end + 1;
     }
+    return shared;
+}
+
+int put_echo(Page *page, Py_ssize_t block, Row *row) {
+    Py_ssize_t shared = echoed(page, block);
     put(row, shared / at_least_one(page->words[block]));
     put(row, shared / at_least_one(page->echoes));
+    return shared < 0 ? -1 : 0;
 }
 
 static int is_one_of(Py_UCS4 letter, const Py_UCS4 *letters) {

@@ -74,7 +74,7 @@ int read_names(Page *page) {
             int32_t known = pairs.count;
             int32_t pair = number_of(&pairs, (class_number << 32) + id_number);
             if (pair == known) {
-                summaries[pair] = summary_of_names(page->names, name, id);
+                failed = summary_of_names(page->names, name, id, &page->room, summaries + pair);
             }
             page->classes[row] = class_number;
             page->named[page->holder_of[row]] = summaries[pair];

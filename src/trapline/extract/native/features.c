@@ -85,7 +85,9 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
     int32_t met = 0;
     for (Py_ssize_t block = 0; block < blocks; block++) {
         Row row = {matrix + block * width, width, 0};
-        put_echo(page, block, &row);
+        if (put_echo(page, block, &row) < 0) {
+            goto done;
+        }
         put_text(page, block, &row);
         put_tags(page, block, (const int64_t(*)[MAX_INLINED])parts, &row);
         put_place(page, block, &progress, &row);
@@ -163,7 +165,7 @@ static int read_echo(Page *page, PyObject *echo) {
             PyErr_SetString(PyExc_TypeError, "a word is a string with letters");
             failed = 1;
         } else {
-            failed = lexicon_add(&page->echo, word, 1.0) < 0;
+            failed = lexicon_add(&page->echo, word, &page->room) < 0;
             page->longest_echo = size > page->longest_echo ? size : page->longest_echo;
             Py_UCS4 first = PyUnicode_READ_CHAR(word, 0);
             page->echo_sizes[first % ECHO_LETTERS] |= (uint64_t)1 << (size < 63 ? size : 63);
@@ -171,10 +173,6 @@ static int read_echo(Page *page, PyObject *echo) {
         Py_DECREF(word);
     }
     Py_XDECREF(walk);
-    while (!failed && page->room.room <= page->longest_echo) {
-        page->room.size = page->room.room;
-        failed = letters_add(&page->room, 0) < 0;
-    }
     return failed || PyErr_Occurred() ? -1 : 0;
 }
 
@@ -261,7 +259,7 @@ done:
     Py_XDECREF(vector);
     Py_XDECREF(keys);
     lexicon_close(&page->echo);
-    PyMem_Free(page->room.data);
+    lowered_close(&page->room);
     PyMem_Free(memory);
     return result;
 }

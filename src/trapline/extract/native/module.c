@@ -52,6 +52,11 @@ static PyObject *configure(PyObject *module, PyObject *given) {
         PyErr_SetString(PyExc_ValueError, "something is not said");
         return NULL;
     }
+    if (design.short_text < 0 || design.short_text > MAX_SHORT || design.prose < 0 ||
+        design.prose >= 2 * MAX_PROSE) {
+        PyErr_SetString(PyExc_ValueError, "longer texts than there is room for");
+        return NULL;
+    }
     if (design.tags <= OTHER_TAG || design.tags > MAX_CODES || !are_classes(character)) {
         PyErr_SetString(PyExc_ValueError, "more tags or kinds of characters than there is room for");
         return NULL;
@@ -96,6 +101,12 @@ static PyMethodDef methods[] = {
     {"choose", native_choose, METH_VARARGS, "Choose blocks by their scores."},
     {"prune", native_prune, METH_VARARGS, "Remove from a tree all but the chosen blocks."},
     {"links", native_links, METH_VARARGS, "Read the links of a page."},
+    {"common_words", native_common_words, METH_VARARGS, "Count words, and the common ones."},
+    {"seeker", native_seeker, METH_O, "Prepare a look for attributes."},
+    {"seek", native_seek, METH_VARARGS, "Look which attributes a source can hold."},
+    {"chosen_text", native_chosen_text, METH_VARARGS, "Join the chosen blocks."},
+    {"with_headline", native_with_headline, METH_VARARGS, "Add the headline to the chosen blocks."},
+    {"tidy", native_tidy, METH_O, "Mend what the renderer has written."},
     {"contexts", native_contexts, METH_VARARGS, "Average over the groups of each block."},
     {NULL, NULL, 0, NULL},
 };

@@ -15,6 +15,8 @@
 _Static_assert(sizeof(Py_ssize_t) == sizeof(int64_t), "a machine of 64 bits is needed");
 
 enum { OTHER_NODE = 0, TEXT_NODE = 1, OTHER_TAG = 2 };
+/* Words of a short text, and of the beginning of a long one. */
+enum { MAX_SHORT = 31, MAX_PROSE = 512 };
 enum { MAX_CODES = 256, MAX_LISTED = 32, MAX_WITHIN = 16, MAX_INLINED = 8 };
 /* Rows are kept in 32 bits, and shifted by 40; a page has 200,000. */
 enum { MAX_ROWS = 1 << 22, MAX_WIDTH = 1 << 12 };
@@ -70,27 +72,6 @@ void numbers_close(Numbers *numbers);
 int32_t number_of(Numbers *numbers, int64_t key);
 int is_numbered(const Numbers *numbers, int64_t key);
 
-/* Words and their scores. */
-typedef struct {
-    Py_ssize_t start, size;
-    double score;
-    int64_t stamp;
-} Entry;
-
-/* `marks` has a word's hash where it stands, and 0 where none does: most words that are looked for
- * are not there, and to learn that from a small table is quick. */
-typedef struct {
-    uint32_t *marks;
-    Entry *entries;
-    size_t mask;
-    Py_UCS4 *letters;
-    Py_ssize_t used, room;
-} Lexicon;
-
-typedef struct {
-    float mean, low, high;
-} Summary;
-
 /* Room for letters, which grows. */
 typedef struct {
     Py_UCS4 *data;
@@ -108,18 +89,6 @@ static inline int letters_add(Letters *letters, Py_UCS4 letter) {
 }
 
 PyObject *lexicon_new(PyObject *module, PyObject *scores);
-Lexicon *lexicon_of(PyObject *capsule);
-int lexicon_open(Lexicon *lexicon, Py_ssize_t words);
-void lexicon_close(Lexicon *lexicon);
-int lexicon_add(Lexicon *lexicon, PyObject *word, double score);
-Entry *lexicon_find(Lexicon *lexicon, const Py_UCS4 *word, Py_ssize_t size);
-
-/* Text in lower case, as code points in `letters`. At most `limit` characters are read. */
-int lowered(PyObject *text, Py_ssize_t limit, Letters *letters);
-int summary_of_text(Lexicon *lexicon, PyObject *text, Letters *room, Summary *summary);
-int summary_of_prose(Lexicon *lexicon, PyObject *text, Letters *room, Summary *summary);
-Summary summary_of_names(Lexicon *lexicon, PyObject *first, PyObject *second);
-
 PyObject *native_outline(PyObject *module, PyObject *args);
 PyObject *native_rows(PyObject *module, PyObject *args);
 PyObject *native_written(PyObject *module, PyObject *args);
@@ -129,5 +98,14 @@ PyObject *native_standardise(PyObject *module, PyObject *args);
 PyObject *native_choose(PyObject *module, PyObject *args);
 PyObject *native_prune(PyObject *module, PyObject *args);
 PyObject *native_contexts(PyObject *module, PyObject *args);
+PyObject *native_seeker(PyObject *module, PyObject *rules);
+PyObject *native_seek(PyObject *module, PyObject *args);
+PyObject *native_common_words(PyObject *module, PyObject *args);
+PyObject *native_chosen_text(PyObject *module, PyObject *args);
+PyObject *native_with_headline(PyObject *module, PyObject *args);
+PyObject *native_tidy(PyObject *module, PyObject *text);
+
+/* The text between two rows with its own white space. */
+PyObject *text_between(PyObject *nodes, const int64_t *code, Py_ssize_t from, Py_ssize_t to);
 
 #endif

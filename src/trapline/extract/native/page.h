@@ -3,7 +3,7 @@
 #ifndef TRAPLINE_PAGE_H
 #define TRAPLINE_PAGE_H
 
-#include "native.h"
+#include "words.h"
 #include <math.h>
 
 enum { LEVELS = 5, MEASURES = 9, LOGS = 8192, ECHO_LETTERS = 64 };
@@ -42,7 +42,7 @@ typedef struct {
     int32_t (*counts)[CLASSES];
     Summary *heading_scores;
     Py_ssize_t sections;
-    Letters room;
+    Lowered room;
 } Page;
 
 /* A block's row of the matrix, filled from left to right. What a model of another width has no room
@@ -116,7 +116,7 @@ const float *measures_of(Page *page, int64_t row);
 Progress start_of(const Page *page);
 int64_t root_of(const Page *page, double part);
 void sum_parts(const Page *page, int64_t (*parts)[MAX_INLINED]);
-void put_echo(Page *page, Py_ssize_t block, Row *row);
+int put_echo(Page *page, Py_ssize_t block, Row *row);
 void put_text(Page *page, Py_ssize_t block, Row *row);
 void put_tags(Page *page, Py_ssize_t block, const int64_t (*parts)[MAX_INLINED], Row *row);
 void put_place(const Page *page, Py_ssize_t block, Progress *progress, Row *row);

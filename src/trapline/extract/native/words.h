@@ -1,0 +1,104 @@
+/* Words of texts, of headings, of class names, and what they score. */
+#ifndef TRAPLINE_WORDS_H
+#define TRAPLINE_WORDS_H
+
+#include "native.h"
+
+/* How many bytes after its start may be read of a word that is hashed, however short. */
+enum { HASH_SLACK = 16, CHUNK = 64 };
+/* A lexicon's words have fewer bytes. */
+enum { LONGEST = 1024 };
+
+/* A text in lower case, as UTF-8, and for each of its bytes whether it is one of a word's (1 or 0;
+ * whole chunks are filled up with zeros). */
+typedef struct {
+    uint8_t *bytes, *inside;
+    Py_ssize_t size, room;
+} Lowered;
+
+void lowered_close(Lowered *lowered);
+/* The text as it is; `inside` is not made. */
+int written_out(PyObject *text, Lowered *lowered);
+/* What lies between blanks, counted in letters; with room for a word of `longest` letters. */
+int spaced_out(PyObject *text, Py_ssize_t longest, Lowered *lowered);
+/* Some letters of a text as UTF-8; how many bytes they are. */
+Py_ssize_t write_part(PyObject *text, Py_ssize_t from, Py_ssize_t to, uint8_t *bytes);
+
+/* Words and their scores. A slot has the first bits of a word's hash and, from 2, the number of its
+ * score (1 for none): all that is read to learn that a word is not there, and nearly all to learn what it scores. */
+typedef struct {
+    uint64_t *slots;
+    int64_t *stamps;
+    double *scores;
+    size_t mask;
+} Lexicon;
+
+uint64_t hash_of(const uint8_t *word, Py_ssize_t size);
+Lexicon *lexicon_of(PyObject *capsule);
+int lexicon_open(Lexicon *lexicon, Py_ssize_t words);
+void lexicon_close(Lexicon *lexicon);
+/* Adds a word without a score. */
+int lexicon_add(Lexicon *lexicon, PyObject *word, Lowered *room);
+/* Where a word stands; -1 if it does not. */
+Py_ssize_t lexicon_find(const Lexicon *lexicon, uint64_t hash);
+double lexicon_score(const Lexicon *lexicon, Py_ssize_t place);
+
+typedef struct {
+    float mean, low, high;
+} Summary;
+
+int summary_of_text(Lexicon *lexicon, PyObject *text, Lowered *room, Summary *summary);
+int summary_of_prose(Lexicon *lexicon, PyObject *text, Lowered *room, Summary *summary);
+int summary_of_names(Lexicon *lexicon, PyObject *first, PyObject *second, Lowered *room,
+                     Summary *summary);
+
+/* The first byte is the lowest one on every machine; compilers make one load of it. */
+static inline uint64_t eight_bytes(const uint8_t *bytes) {
+    return (uint64_t)bytes[0] | (uint64_t)bytes[1] << 8 | (uint64_t)bytes[2] << 16 |
+           (uint64_t)bytes[3] << 24 | (uint64_t)bytes[4] << 32 | (uint64_t)bytes[5] << 40 |
+           (uint64_t)bytes[6] << 48 | (uint64_t)bytes[7] << 56;
+}
+
+/* One word after another: where bytes begin to be inside of one, and where they cease. */
+typedef struct {
+    const uint8_t *inside;
+    Py_ssize_t size, next;
+    uint64_t changes, carried;
+} Words;
+
+static inline Words words_of(const Lowered *lowered) {
+    return (Words){lowered->inside, lowered->size, 0, 0, 0};
+}
+
+/* Eight bytes that are 1 or 0 as eight bits. */
+static inline uint64_t bits_of(const uint8_t *flags) {
+    return eight_bytes(flags) * 0x0102040810204080 >> 56;
+}
+
+/* Where the next word begins or ends; -1 if there is none. After the end of a text nothing is
+ * inside, so that all that begin end. */
+static inline Py_ssize_t next_change(Words *words) {
+    while (words->changes == 0) {
+        if (words->next > words->size) {
+            return -1;
+        }
+        uint64_t inside = 0;
+        for (int i = 0; i < CHUNK; i += 8) {
+            inside |= bits_of(words->inside + words->next + i) << i;
+        }
+        words->changes = inside ^ (inside << 1 | words->carried);
+        words->carried = inside >> (CHUNK - 1);
+        words->next += CHUNK;
+    }
+    Py_ssize_t place = words->next - CHUNK + __builtin_ctzll(words->changes);
+    words->changes &= words->changes - 1;
+    return place;
+}
+
+static inline int next_word(Words *words, Py_ssize_t *start, Py_ssize_t *end) {
+    *start = next_change(words);
+    *end = *start < 0 ? -1 : next_change(words);
+    return *start >= 0;
+}
+
+#endif
