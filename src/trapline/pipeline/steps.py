@@ -322,7 +322,7 @@ class Steps:
         options = crawl.options.scrape
         if not options.read_files and not documents.is_html(fetched):
             return None
-        return await self.desk.read(fetched, crawl.options.stored_extraction)
+        return await self.desk.read(fetched, crawl.extraction)
 
     # Compare
 
