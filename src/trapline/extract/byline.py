@@ -8,7 +8,7 @@ from itertools import chain, islice, pairwise
 import turbohtml
 
 from trapline.extract import jsonld, marks
-from trapline.extract.dates import iso_date
+from trapline.extract.dates import YEAR, iso_date
 
 _AUTHOR = (
     "author", "article:author", "dc.creator", "dcterms.creator", "dc.contributor", "parsely-author",
@@ -154,6 +154,8 @@ def headline_lines(tree: turbohtml.Document) -> list[str]:
 
 
 def _from_lines(lines: list[str]) -> str | None:
+    if not YEAR.search("\n".join(lines)):
+        return None
     return next((found for line in lines if (found := iso_date(line))), None)
 
 

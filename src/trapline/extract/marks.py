@@ -21,8 +21,9 @@ AUTHOR_LINK: Final = 1 << 2
 DATE_CLASS: Final = 1 << 3
 AUTHOR_CLASS: Final = 1 << 4
 HIDDEN: Final = 1 << 5
-LANDMARK: Final = 1 << 6
-"""An element is a header, a navigation or a footer by its role or its id, not by its tag."""
+LANDMARK_ROLE: Final = 1 << 6
+"""An element is a header, a navigation or a footer by its role, not by its tag."""
+LANDMARK_ID: Final = 1 << 7
 EVERYTHING: Final = -1
 
 # Attribute, what its value may hold or, if it is that alone, be, and what that means. Letters of
@@ -37,12 +38,12 @@ _RULES: Final = (
     ("hidden", (), False, HIDDEN),
     ("aria-hidden", ("true",), False, HIDDEN),
     ("style", ("none", "hidden"), False, HIDDEN),
-    ("role", ("banner", "navigation", "contentinfo"), False, LANDMARK),
+    ("role", ("banner", "navigation", "contentinfo"), False, LANDMARK_ROLE),
     (
         "id",
         ("header", "masthead", "nav", "navigation", "navbar", "menu", "footer", "colophon"),
         True,
-        LANDMARK,
+        LANDMARK_ID,
     ),
 )
 _AVAILABLE: Final = _native is not None

@@ -6,10 +6,7 @@ from trapline.extract import marks
 from trapline.extract.outline import Outline
 from trapline.model import Region
 
-_BY_ATTRIBUTE = (
-    "[role=banner], [role=navigation], [role=contentinfo],"
-    "#header, #masthead, #nav, #navigation, #navbar, #menu, #footer, #colophon"
-)
+_IDS = "#header, #masthead, #nav, #navigation, #navbar, #menu, #footer, #colophon"
 _BY_TAG = {"header": Region.HEADER, "nav": Region.NAV, "footer": Region.FOOTER}
 _BY_ROLE = {
     "banner": Region.HEADER,
@@ -32,8 +29,11 @@ def landmarks(
     `marked` is what the page's source can hold.
     """
     rows = {row for tag in _BY_TAG for row in outline.rows_of(tag).tolist()}
-    if marked & marks.LANDMARK:
-        rows.update(outline.found(tree.select(_BY_ATTRIBUTE)).tolist())
+    others = tree.select(_IDS) if marked & marks.LANDMARK_ID else []
+    if marked & marks.LANDMARK_ROLE:
+        others += (one for one in tree.select("[role]") if one.attr("role") in _BY_ROLE)
+    if others:
+        rows.update(outline.found(others).tolist())
     found = ((row, outline.nodes[row]) for row in sorted(rows))
     return [
         (row, _region_of(landmark)) for row, landmark in found if not _belongs_to_content(landmark)

@@ -114,10 +114,10 @@ class Steps:
             return spreading.without_sitemap(payload, fetched)
         reader = SitemapReader()
         entries = [*reader.feed(fetched.body), *reader.close()]
-        children = list(spreading.from_sitemap(crawl, payload, entries, datetime.now(UTC)))
+        children, refused = spreading.from_sitemap(crawl, payload, entries, datetime.now(UTC))
         result = {"url": payload.url, "entries": len(entries), "problems": reader.problems[:20]}
         note = noting.sitemap(payload.url, len(entries), len(children), reader.problems)
-        return Finished(Told(result, [note]), children=children)
+        return Finished(Told(result, [note, *refused]), children=children)
 
     async def page(self, task: Task) -> Finished:
         """Visit a page of a job, and ask of it what the job wishes to know."""

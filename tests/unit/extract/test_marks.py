@@ -17,10 +17,8 @@ SEARCHES = {
     marks.DATE_CLASS: "[class*=date], [class*=publish], [class*=posted]",
     marks.AUTHOR_CLASS: "[class*=author], [class*=byline], a.username",
     marks.HIDDEN: "[hidden], [aria-hidden=true], [style*=none], [style*=hidden]",
-    marks.LANDMARK: (
-        "[role=banner], [role=navigation], [role=contentinfo],"
-        "#header, #masthead, #nav, #navigation, #navbar, #menu, #footer, #colophon"
-    ),
+    marks.LANDMARK_ROLE: "[role=banner], [role=navigation], [role=contentinfo]",
+    marks.LANDMARK_ID: "#header, #masthead, #nav, #navigation, #navbar, #menu, #footer, #colophon",
 }
 # Letters of one, two and four bytes: the source is read differently.
 WIDTHS = ("", "\u00b6", "\u2014", "\U0001f600")
@@ -50,12 +48,12 @@ PRESENT = (
     ("<i a='b'hidden=''>", marks.HIDDEN),
     ("<i aria-hidden=true>", marks.HIDDEN),
     ("<i style='display:none'>", marks.HIDDEN),
-    ("<i role=banner>", marks.LANDMARK),
-    ("<i role='navigation'>", marks.LANDMARK),
-    ("<i id=nav>", marks.LANDMARK),
-    ("<i id='navigation'>", marks.LANDMARK),
-    ("<i id=Footer>", marks.LANDMARK),
-    ("<i id=&#110;av>", marks.LANDMARK),
+    ("<i role=banner>", marks.LANDMARK_ROLE),
+    ("<i role='navigation'>", marks.LANDMARK_ROLE),
+    ("<i id=nav>", marks.LANDMARK_ID),
+    ("<i id='navigation'>", marks.LANDMARK_ID),
+    ("<i id=Footer>", marks.LANDMARK_ID),
+    ("<i id=&#110;av>", marks.LANDMARK_ID),
 )  # fmt: skip
 
 

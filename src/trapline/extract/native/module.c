@@ -101,6 +101,7 @@ static PyMethodDef methods[] = {
     {"choose", native_choose, METH_VARARGS, "Choose blocks by their scores."},
     {"prune", native_prune, METH_VARARGS, "Remove from a tree all but the chosen blocks."},
     {"links", native_links, METH_VARARGS, "Read the links of a page."},
+    {"common_words", native_common_words, METH_VARARGS, "Count words, and the common ones."},
     {"seeker", native_seeker, METH_O, "Prepare a look for attributes."},
     {"seek", native_seek, METH_VARARGS, "Look which attributes a source can hold."},
     {"chosen_text", native_chosen_text, METH_VARARGS, "Join the chosen blocks."},

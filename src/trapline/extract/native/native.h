@@ -100,6 +100,7 @@ PyObject *native_prune(PyObject *module, PyObject *args);
 PyObject *native_contexts(PyObject *module, PyObject *args);
 PyObject *native_seeker(PyObject *module, PyObject *rules);
 PyObject *native_seek(PyObject *module, PyObject *args);
+PyObject *native_common_words(PyObject *module, PyObject *args);
 PyObject *native_chosen_text(PyObject *module, PyObject *args);
 PyObject *native_with_headline(PyObject *module, PyObject *args);
 PyObject *native_tidy(PyObject *module, PyObject *text);
