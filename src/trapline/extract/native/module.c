@@ -97,11 +97,12 @@ static PyMethodDef methods[] = {
     {"written", native_written, METH_VARARGS, "Give the text between two rows as it is."},
     {"blocks", native_blocks, METH_VARARGS, "Cut a page's text into blocks."},
     {"reading", native_reading, METH_VARARGS, "Make the matrix of a page."},
-    {"standardise", native_standardise, METH_VARARGS, "Shift, scale and bound a matrix in place."},
     {"choose", native_choose, METH_VARARGS, "Choose blocks by their scores."},
     {"prune", native_prune, METH_VARARGS, "Remove from a tree all but the chosen blocks."},
     {"links", native_links, METH_VARARGS, "Read the links of a page."},
-    {"contexts", native_contexts, METH_VARARGS, "Average over the groups of each block."},
+    {"network", native_network, METH_VARARGS, "Arrange the weights of a network."},
+    {"scores", native_scores, METH_VARARGS, "Judge the blocks of a page."},
+    {"odds", native_odds, METH_VARARGS, "Say what speaks for each type of page."},
     {NULL, NULL, 0, NULL},
 };
 

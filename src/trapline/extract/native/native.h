@@ -94,9 +94,10 @@ PyObject *native_rows(PyObject *module, PyObject *args);
 PyObject *native_written(PyObject *module, PyObject *args);
 PyObject *native_blocks(PyObject *module, PyObject *args);
 PyObject *native_reading(PyObject *module, PyObject *args);
-PyObject *native_standardise(PyObject *module, PyObject *args);
 PyObject *native_choose(PyObject *module, PyObject *args);
 PyObject *native_prune(PyObject *module, PyObject *args);
-PyObject *native_contexts(PyObject *module, PyObject *args);
+PyObject *native_network(PyObject *module, PyObject *args);
+PyObject *native_scores(PyObject *module, PyObject *args);
+PyObject *native_odds(PyObject *module, PyObject *args);
 
 #endif
