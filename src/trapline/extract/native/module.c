@@ -7,6 +7,24 @@ Design design;
 PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
 PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href;
 
+Attribute element_tag, element_parent, text_parent, text_data;
+
+/* Where it is none of the attributes that C gives to types, Python is asked for it every time. */
+static int take_attribute(PyTypeObject *type, PyObject *name, Attribute *place) {
+    PyObject *found = PyObject_GetAttr((PyObject *)type, name);
+    if (found == NULL) {
+        return -1;
+    }
+    *place = (Attribute){type, name, NULL, NULL};
+    if (Py_IS_TYPE(found, &PyGetSetDescr_Type)) {
+        const PyGetSetDef *given = ((PyGetSetDescrObject *)found)->d_getset;
+        place->get = given->get;
+        place->closure = given->closure;
+    }
+    Py_DECREF(found);
+    return 0;
+}
+
 static int take_table(PyObject *value, uint8_t table[MAX_CODES]) {
     if (value == NULL || !PyBytes_Check(value) || PyBytes_GET_SIZE(value) > MAX_CODES) {
         PyErr_SetString(PyExc_ValueError, "a table has a byte for each tag");
@@ -46,7 +64,7 @@ static PyObject *configure(PyObject *module, PyObject *given) {
     PyObject *character = PyDict_GetItemString(given, "character");
     PyObject *single = PyDict_GetItemString(given, "single");
     if (element == NULL || text == NULL || codes == NULL || shared == NULL || character == NULL ||
-        single == NULL || !PyTuple_Check(shared) || !PyBytes_Check(character) ||
+        single == NULL || !PyType_Check(element) || !PyType_Check(text) || !PyTuple_Check(shared) || !PyBytes_Check(character) ||
         !PyArg_ParseTuple(single, "bbbbbiii", &design.a, &design.br, &design.img, &design.p,
                           &design.h1, &design.tags, &design.short_text, &design.prose)) {
         PyErr_SetString(PyExc_ValueError, "something is not said");
@@ -82,6 +100,12 @@ static PyObject *configure(PyObject *module, PyObject *given) {
     }
     design.element = (PyTypeObject *)Py_NewRef(element);
     design.text = (PyTypeObject *)Py_NewRef(text);
+    if (take_attribute(design.element, name_tag, &element_tag) < 0 ||
+        take_attribute(design.element, name_parent, &element_parent) < 0 ||
+        take_attribute(design.text, name_parent, &text_parent) < 0 ||
+        take_attribute(design.text, name_data, &text_data) < 0) {
+        return NULL;
+    }
     design.codes = Py_NewRef(codes);
     design.shared = Py_NewRef(shared);
     design.character = (uint8_t *)PyBytes_AS_STRING(Py_NewRef(character));
@@ -125,6 +149,7 @@ PyMODINIT_FUNC PyInit__native(void) {
             return NULL;
         }
     }
+    blanks_open();
     PyObject *module = hashes_open() < 0 ? NULL : PyModule_Create(&definition);
     if (module != NULL && (PyModule_AddType(module, &ReferencesType) < 0 ||
                            PyModule_AddType(module, &LinkWriterType) < 0)) {

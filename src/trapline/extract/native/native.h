@@ -49,6 +49,23 @@ extern Design design;
 extern PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
 extern PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href;
 
+/* An attribute of nodes of one type, which is read without looking for it in the type each time. */
+typedef struct {
+    PyTypeObject *type;
+    PyObject *name;
+    getter get;
+    void *closure;
+} Attribute;
+
+extern Attribute element_tag, element_parent, text_parent, text_data;
+
+static inline PyObject *attribute(PyObject *node, const Attribute *wanted) {
+    if (wanted->get != NULL && Py_TYPE(node) == wanted->type) {
+        return wanted->get(node, wanted->closure);
+    }
+    return PyObject_GetAttr(node, wanted->name);
+}
+
 int array_fits(const Py_buffer *array, Py_ssize_t items, Py_ssize_t item);
 int tree_fits(Py_ssize_t size, const Py_buffer *codes, const Py_buffer *parents,
               const Py_buffer *lasts);
@@ -58,6 +75,8 @@ int width_fits(Py_ssize_t width);
 
 /* Makes the tables below unpredictable; once, before any is made. */
 int hashes_open(void);
+/* Learns which of the first letters are white space; once. */
+void blanks_open(void);
 
 /* A table from keys to small numbers, in the order in which keys were first seen. */
 typedef struct {

@@ -1,4 +1,4 @@
-/* A parsed page as flat arrays, and its text cut into blocks: the twin of outline.py and blocks.py. */
+/* A parsed page as flat arrays: the twin of outline.py. */
 #include "native.h"
 #include <string.h>
 
@@ -10,21 +10,9 @@ static int64_t *items(PyObject *array) {
     return (int64_t *)PyBytes_AS_STRING(array);
 }
 
-static int code_of(PyObject *node) {
-    if (Py_TYPE(node) == design.text) {
-        return TEXT_NODE;
-    }
-    PyObject *kind = NULL;
-    if (Py_TYPE(node) == design.element) {
-        kind = PyObject_GetAttr(node, name_tag);
-        if (kind == NULL) {
-            return -1;
-        }
-    } else {
-        kind = Py_NewRef((PyObject *)Py_TYPE(node));
-    }
+/* The code of a tag by its name, from Python's own table. */
+static int code_of_kind(PyObject *kind) {
     PyObject *code = PyDict_GetItemWithError(design.codes, kind);
-    Py_DECREF(kind);
     if (code == NULL) {
         return PyErr_Occurred() ? -1 : OTHER_TAG;
     }
@@ -34,6 +22,19 @@ static int code_of(PyObject *node) {
         return -1;
     }
     return (int)number;
+}
+
+static int code_of(PyObject *node) {
+    if (Py_TYPE(node) == design.text) {
+        return TEXT_NODE;
+    }
+    if (Py_TYPE(node) != design.element) {
+        return code_of_kind((PyObject *)Py_TYPE(node));
+    }
+    PyObject *tag = attribute(node, &element_tag);
+    int code = tag ? code_of_kind(tag) : -1;
+    Py_XDECREF(tag);
+    return code;
 }
 
 /* The elements that are open at a place of the page, outermost first. */
@@ -67,7 +68,7 @@ static int open_push(Open *open, PyObject *node, int64_t row) {
 
 /* The row of a node's parent. A node object stays the same as long as somebody has it. */
 static int64_t parent_row(Open *open, PyObject *node) {
-    PyObject *parent = PyObject_GetAttr(node, name_parent);
+    PyObject *parent = attribute(node, Py_TYPE(node) == design.text ? &text_parent : &element_parent);
     if (parent == NULL) {
         return -1;
     }
@@ -184,186 +185,6 @@ done:
     return result;
 }
 
-/* Blocks as they are found; arrays of 64-bit numbers that grow together. */
-typedef struct {
-    int64_t *words, *owner, *first, *piece_row, *piece_block, *piece_size;
-    Py_ssize_t blocks, pieces;
-    PyObject *texts;
-    Letters letters;
-    int inside_word;
-    int64_t counted;
-} Found;
-
-static int add_text(Found *found, PyObject *text) {
-    int kind = PyUnicode_KIND(text);
-    const void *data = PyUnicode_DATA(text);
-    Py_ssize_t size = PyUnicode_GET_LENGTH(text);
-    for (Py_ssize_t i = 0; i < size; i++) {
-        Py_UCS4 letter = PyUnicode_READ(kind, data, i);
-        if (Py_UNICODE_ISSPACE(letter)) {
-            found->inside_word = 0;
-            continue;
-        }
-        if (!found->inside_word) {
-            if (found->letters.size && letters_add(&found->letters, ' ') < 0) {
-                return -1;
-            }
-            found->inside_word = 1;
-            found->counted++;
-        }
-        if (letters_add(&found->letters, letter) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int end_block(Found *found) {
-    if (found->blocks == 0) {
-        return 0;
-    }
-    PyObject *text =
-        PyUnicode_FromKindAndData(PyUnicode_4BYTE_KIND, found->letters.data, found->letters.size);
-    int failed = text == NULL || PyList_Append(found->texts, text) < 0;
-    Py_XDECREF(text);
-    found->words[found->blocks - 1] = found->counted;
-    found->letters.size = 0;
-    found->inside_word = 0;
-    found->counted = 0;
-    return failed ? -1 : 0;
-}
-
-static int is_blank(PyObject *text) {
-    int kind = PyUnicode_KIND(text);
-    const void *data = PyUnicode_DATA(text);
-    Py_ssize_t size = PyUnicode_GET_LENGTH(text);
-    for (Py_ssize_t i = 0; i < size; i++) {
-        if (!Py_UNICODE_ISSPACE(PyUnicode_READ(kind, data, i))) {
-            return 0;
-        }
-    }
-    return size > 0;
-}
-
-/* What separates one text from the text before it. */
-typedef struct {
-    int64_t owner, opened, breaks;
-    int spaced;
-} Place;
-
-static int add_piece(Found *found, PyObject *text, int64_t row, Place before, Place here) {
-    int64_t breaks = here.breaks - before.breaks;
-    if (found->blocks == 0 || here.owner != before.owner || here.opened != before.opened ||
-        breaks >= 2) {
-        if (end_block(found) < 0) {
-            return -1;
-        }
-        found->owner[found->blocks] = here.owner;
-        found->first[found->blocks++] = row;
-    } else if (here.spaced || breaks > 0) {
-        found->inside_word = 0;
-    }
-    found->piece_row[found->pieces] = row;
-    found->piece_block[found->pieces] = found->blocks - 1;
-    found->piece_size[found->pieces++] = PyUnicode_GET_LENGTH(text);
-    return add_text(found, text);
-}
-
-static int find_blocks(Found *found, PyObject *nodes, const int64_t *code, const int64_t *parent,
-                       const int64_t *last, int64_t *owner) {
-    Py_ssize_t size = PyList_GET_SIZE(nodes);
-    int64_t hidden_to = -1;
-    Place before = {-1, -1, 0, 0}, here = {0};
-    for (Py_ssize_t row = 0; row < size; row++) {
-        int64_t kind = code[row];
-        if (kind != TEXT_NODE) {
-            int block_level = design.block[kind] || kind == OTHER_NODE;
-            owner[row] = block_level ? row : owner[parent[row]];
-            here.opened += block_level;
-            here.breaks += kind == design.br;
-            if (row > hidden_to && design.hidden[kind]) {
-                hidden_to = last[row];
-            }
-            continue;
-        }
-        if (row <= hidden_to) {
-            continue;
-        }
-        PyObject *text = PyObject_GetAttr(PyList_GET_ITEM(nodes, row), name_data);
-        if (text == NULL) {
-            return -1;
-        }
-        if (!PyUnicode_Check(text)) {
-            PyErr_SetString(PyExc_TypeError, "a text is a string");
-            Py_DECREF(text);
-            return -1;
-        }
-        int failed = 0;
-        if (is_blank(text)) {
-            here.spaced = 1;
-        } else {
-            here.owner = owner[parent[row]];
-            failed = add_piece(found, text, row, before, here) < 0;
-            here.spaced = 0;
-            before = here;
-        }
-        Py_DECREF(text);
-        if (failed) {
-            return -1;
-        }
-    }
-    return end_block(found);
-}
-
-static PyObject *numbers(const int64_t *data, Py_ssize_t size) {
-    return PyBytes_FromStringAndSize((const char *)data, size * (Py_ssize_t)sizeof(int64_t));
-}
-
-PyObject *native_blocks(PyObject *module, PyObject *args) {
-    (void)module;
-    PyObject *nodes, *result = NULL;
-    Py_buffer code, parent, last;
-    if (!PyArg_ParseTuple(args, "O!y*y*y*", &PyList_Type, &nodes, &code, &parent, &last)) {
-        return NULL;
-    }
-    Py_ssize_t size = PyList_GET_SIZE(nodes), texts = 0;
-    Found found = {0};
-    int64_t *room = NULL;
-    if (tree_fits(size, &code, &parent, &last) < 0) {
-        goto done;
-    }
-    for (Py_ssize_t row = 0; row < size; row++) {
-        texts += ((const int64_t *)code.buf)[row] == TEXT_NODE;
-    }
-    found.texts = PyList_New(0);
-    room = PyMem_Malloc((6 * texts + size + 1) * sizeof(int64_t));
-    if (room == NULL) {
-        PyErr_NoMemory();
-    } else if (found.texts != NULL) {
-        found.words = room;
-        found.owner = room + texts;
-        found.first = room + 2 * texts;
-        found.piece_row = room + 3 * texts;
-        found.piece_block = room + 4 * texts;
-        found.piece_size = room + 5 * texts;
-        if (find_blocks(&found, nodes, code.buf, parent.buf, last.buf, room + 6 * texts) == 0) {
-            result = Py_BuildValue(
-                "ONNNNNN", found.texts, numbers(found.words, found.blocks),
-                numbers(found.owner, found.blocks), numbers(found.first, found.blocks),
-                numbers(found.piece_row, found.pieces), numbers(found.piece_block, found.pieces),
-                numbers(found.piece_size, found.pieces));
-        }
-    }
-done:
-    Py_XDECREF(found.texts);
-    PyMem_Free(found.letters.data);
-    PyMem_Free(room);
-    PyBuffer_Release(&code);
-    PyBuffer_Release(&parent);
-    PyBuffer_Release(&last);
-    return result;
-}
-
 /* The rows of some nodes, ascending; those of another tree have none. */
 PyObject *native_rows(PyObject *module, PyObject *args) {
     (void)module;
@@ -412,7 +233,7 @@ PyObject *native_written(PyObject *module, PyObject *args) {
     for (Py_ssize_t row = from; !failed && row <= to && row < size; row++) {
         int64_t kind = ((const int64_t *)code.buf)[row];
         if (kind == TEXT_NODE) {
-            PyObject *text = PyObject_GetAttr(PyList_GET_ITEM(nodes, row), name_data);
+            PyObject *text = attribute(PyList_GET_ITEM(nodes, row), &text_data);
             failed = text == NULL || PyList_Append(parts, text) < 0;
             Py_XDECREF(text);
         } else if (kind == design.br) {
