@@ -137,12 +137,9 @@ void inherit(Page *page) {
             parent = page->holders + page->holder_of[page->parent[row]];
             *holder = *parent;
         }
-        for (int i = 0; i < design.within.size; i++) {
-            holder->within[i] += design.within.code[i] == code;
-        }
-        for (int i = 0; i < design.inlined.size; i++) {
-            holder->inlined[i] += design.inlined.code[i] == code;
-        }
+        /* What is counted nowhere goes where nobody looks. */
+        holder->within[design.within.place[code]] += 1;
+        holder->inlined[design.inlined.place[code]] += 1;
         Summary named = page->named[number];
         holder->lists += design.listed[code];
         holder->depth += code >= OTHER_TAG;
@@ -180,6 +177,22 @@ void place_blocks(Page *page) {
     }
 }
 
+/* Eight kinds are counted at once, in a number that has eight bits for each: letters and white space
+ * are not, for nobody asks how many there are. */
+static void count_bytes(const Py_UCS1 *data, Py_ssize_t size, int32_t *counts) {
+    enum { MOST = 255 };
+    for (Py_ssize_t from = 0; from < size; from += MOST) {
+        Py_ssize_t to = from + MOST < size ? from + MOST : size;
+        uint64_t sums = 0;
+        for (Py_ssize_t i = from; i < to; i++) {
+            sums += design.counting[data[i]];
+        }
+        for (int kind = 0; kind < CLASSES; kind++) {
+            counts[kind] += kind == LETTER || kind == SPACE ? 0 : sums >> counting_shift(kind) & MOST;
+        }
+    }
+}
+
 void count_characters(Page *page) {
     for (Py_ssize_t block = 0; block < page->blocks; block++) {
         PyObject *text = PyList_GET_ITEM(page->texts, block);
@@ -188,20 +201,15 @@ void count_characters(Page *page) {
         Py_ssize_t size = PyUnicode_GET_LENGTH(text), most = design.characters - 1;
         int32_t *counts = page->counts[block];
         memset(counts, 0, sizeof(page->counts[block]));
+        if (kind == PyUnicode_1BYTE_KIND) {
+            count_bytes(data, size, counts);
+            continue;
+        }
         for (Py_ssize_t i = 0; i < size; i++) {
             Py_UCS4 letter = PyUnicode_READ(kind, data, i);
             counts[design.character[(Py_ssize_t)letter < most ? (Py_ssize_t)letter : most]]++;
         }
     }
-}
-
-static int in_link(const Page *page, int64_t row) {
-    for (int i = 0; i < design.inlined.size; i++) {
-        if (design.inlined.code[i] == design.a) {
-            return around(page, row)->inlined[i] > 0;
-        }
-    }
-    return 0;
 }
 
 void sum_up(Page *page) {
@@ -216,9 +224,10 @@ void sum_up(Page *page) {
         values[PROSE] += paragraph ? (int32_t)page->words[block] : 0;
         values[STOPS] += page->counts[block][STOP];
     }
+    int link = design.inlined.place[design.a];
     for (Py_ssize_t piece = 0; piece < page->pieces; piece++) {
         int64_t row = page->piece_row[piece], size = page->piece_size[piece];
-        int64_t linked = in_link(page, row) ? size : 0;
+        int64_t linked = link < design.inlined.size && around(page, row)->inlined[link] ? size : 0;
         page->running[row + 1][CHARS] += (int32_t)size;
         page->running[row + 1][LINK_CHARS] += (int32_t)linked;
         page->chars[page->piece_block[piece]] += size;
@@ -232,6 +241,18 @@ void sum_up(Page *page) {
         for (int i = 0; i < MEASURES; i++) {
             values[i] += page->running[row][i];
         }
+    }
+}
+
+void sum_blocks(Page *page) {
+    memset(page->passed[0], 0, sizeof(page->passed[0]));
+    for (Py_ssize_t block = 0; block < page->blocks; block++) {
+        const int64_t *before = page->passed[block];
+        int64_t *after = page->passed[block + 1];
+        after[NEAR_WORDS] = before[NEAR_WORDS] + page->words[block];
+        after[NEAR_CHARS] = before[NEAR_CHARS] + page->chars[block];
+        after[NEAR_LINKS] = before[NEAR_LINKS] + page->link_chars[block];
+        page->density[block] = page->link_chars[block] / at_least_one(page->chars[block]);
     }
 }
 

@@ -39,9 +39,9 @@ static int read_sections(Page *page) {
     return 0;
 }
 
-static int is_full(const Row *row) {
-    if (row->used != row->size) {
-        PyErr_Format(PyExc_ValueError, "%zd features where %zd are wanted", row->used, row->size);
+static int is_wanted(Py_ssize_t made, Py_ssize_t wanted) {
+    if (made != wanted) {
+        PyErr_Format(PyExc_ValueError, "%zd features where %zd are wanted", made, wanted);
         return 0;
     }
     return 1;
@@ -84,7 +84,8 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
     float passed = 0;
     int32_t met = 0;
     for (Py_ssize_t block = 0; block < blocks; block++) {
-        Row row = {matrix + block * width, width, 0};
+        float cells[MOST_COLUMNS];
+        Row row = {cells};
         if (put_echo(page, block, &row) < 0) {
             goto done;
         }
@@ -97,9 +98,10 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
         put(&row, number[block] > met);
         met = number[block] > met ? number[block] : met;
         put_names(page, block, &row);
-        if (put_words(page, block, &passed, &row) < 0 || !is_full(&row)) {
+        if (put_words(page, block, &passed, &row) < 0 || !is_wanted(row.next - cells, width)) {
             goto done;
         }
+        memcpy(matrix + block * width, cells, width * sizeof(float));
         int64_t record = page->records[block];
         int32_t section = page->section[block];
         keys[blocks + block] = page->parent[record];
@@ -117,7 +119,10 @@ done:
 }
 
 /* Numbers about the whole page, but for its hints. */
-static int describe(const Page *page, const float *matrix, Py_ssize_t width, Row row) {
+static int describe(const Page *page, const float *matrix, Py_ssize_t width, float *vector,
+                    Py_ssize_t vector_size) {
+    float cells[MOST_COLUMNS];
+    Row row = {cells};
     int64_t tags[MAX_CODES] = {0}, long_words = 0, longs = 0;
     for (Py_ssize_t i = 0; i < page->size; i++) {
         tags[page->code[i]]++;
@@ -149,7 +154,11 @@ static int describe(const Page *page, const float *matrix, Py_ssize_t width, Row
     put(&row, long_words / words);
     put(&row, longs ? log1p((double)long_words / longs) : 0.0);
     put(&row, total(page, 0, STOPS) / words);
-    return is_full(&row) ? 0 : -1;
+    if (!is_wanted(row.next - cells, vector_size)) {
+        return -1;
+    }
+    memcpy(vector, cells, vector_size * sizeof(float));
+    return 0;
 }
 
 static int read_echo(Page *page, PyObject *echo) {
@@ -191,6 +200,8 @@ static void *room_for(Page *page) {
         {&page->signature, size * (Py_ssize_t)sizeof(int64_t)},
         {&page->chars, blocks * (Py_ssize_t)sizeof(int64_t)},
         {&page->link_chars, blocks * (Py_ssize_t)sizeof(int64_t)},
+        {&page->density, blocks * (Py_ssize_t)sizeof(double)},
+        {&page->passed, blocks * (Py_ssize_t)sizeof(page->passed[0])},
         {&page->holder_of, size * (Py_ssize_t)sizeof(int32_t)},
         {&page->repeats, size * (Py_ssize_t)sizeof(int32_t)},
         {&page->named, holders * (Py_ssize_t)sizeof(Summary)},
@@ -240,6 +251,7 @@ static PyObject *read_page(Page *page, PyObject *echo, Py_ssize_t width) {
     place_blocks(page);
     count_characters(page);
     sum_up(page);
+    sum_blocks(page);
     matrix = PyByteArray_FromStringAndSize(NULL, page->blocks * width * (Py_ssize_t)sizeof(float));
     vector = PyByteArray_FromStringAndSize(NULL, vector_size * (Py_ssize_t)sizeof(float));
     keys = PyByteArray_FromStringAndSize(NULL, KEYS * page->blocks * (Py_ssize_t)sizeof(int64_t));
@@ -250,8 +262,7 @@ static PyObject *read_page(Page *page, PyObject *echo, Py_ssize_t width) {
     if (fill(page, cells, width, (int64_t *)PyByteArray_AS_STRING(keys)) < 0) {
         goto done;
     }
-    Row row = {(float *)PyByteArray_AS_STRING(vector), vector_size, 0};
-    if (describe(page, cells, width, row) == 0) {
+    if (describe(page, cells, width, (float *)PyByteArray_AS_STRING(vector), vector_size) == 0) {
         result = PyTuple_Pack(3, matrix, vector, keys);
     }
 done:

@@ -42,6 +42,10 @@ static int take_codes(PyObject *value, Codes *codes, Py_ssize_t most) {
     }
     codes->size = (int)PyBytes_GET_SIZE(value);
     memcpy(codes->code, PyBytes_AS_STRING(value), codes->size);
+    memset(codes->place, codes->size, MAX_CODES);
+    for (int i = 0; i < codes->size; i++) {
+        codes->place[codes->code[i]] = (uint8_t)i;
+    }
     return 0;
 }
 
@@ -64,7 +68,9 @@ static PyObject *configure(PyObject *module, PyObject *given) {
     PyObject *character = PyDict_GetItemString(given, "character");
     PyObject *single = PyDict_GetItemString(given, "single");
     if (element == NULL || text == NULL || codes == NULL || shared == NULL || character == NULL ||
-        single == NULL || !PyType_Check(element) || !PyType_Check(text) || !PyTuple_Check(shared) || !PyBytes_Check(character) ||
+        single == NULL || !PyType_Check(element) || !PyType_Check(text) ||
+        !PyTuple_Check(shared) || PyTuple_GET_SIZE(shared) > MAX_LISTED ||
+        !PyBytes_Check(character) ||
         !PyArg_ParseTuple(single, "bbbbbiii", &design.a, &design.br, &design.img, &design.p,
                           &design.h1, &design.tags, &design.short_text, &design.prose)) {
         PyErr_SetString(PyExc_ValueError, "something is not said");
@@ -110,6 +116,10 @@ static PyObject *configure(PyObject *module, PyObject *given) {
     design.shared = Py_NewRef(shared);
     design.character = (uint8_t *)PyBytes_AS_STRING(Py_NewRef(character));
     design.characters = PyBytes_GET_SIZE(character);
+    for (int i = 0; i < 256; i++) {
+        int kind = design.character[i < design.characters - 1 ? i : design.characters - 1];
+        design.counting[i] = kind == LETTER || kind == SPACE ? 0 : (uint64_t)1 << counting_shift(kind);
+    }
     Py_RETURN_NONE;
 }
 

@@ -27,6 +27,8 @@ enum { LETTER, UPPER, DIGIT, STOP, COMMA, JOINT, MONEY, QUOTE, SPACE, OTHER, CLA
 typedef struct {
     int size;
     uint8_t code[MAX_LISTED];
+    /* Where in the list each code is; one that is not listed, at its end. */
+    uint8_t place[MAX_CODES];
 } Codes;
 
 /* The words of the design that Python has and C needs: set once, when the module is loaded. */
@@ -42,8 +44,15 @@ typedef struct {
     PyObject *shared;
     uint8_t *character;
     Py_ssize_t characters;
+    /* For each of the first letters a one where its kind is counted. */
+    uint64_t counting[256];
     int short_text, prose;
 } Design;
+
+/* Kinds but letters and white space, eight bits each. */
+static inline int counting_shift(int kind) {
+    return 8 * (kind < SPACE ? kind - 1 : kind - 2);
+}
 
 extern Design design;
 extern PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
