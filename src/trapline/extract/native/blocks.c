@@ -1,5 +1,5 @@
 /* The text of a page, cut into blocks: the twin of blocks.py. */
-#include "native.h"
+#include "words.h"
 #include <string.h>
 
 /* A block's text as it grows, in bytes as long as these will do. Runs of white space are one blank; one
@@ -74,26 +74,53 @@ static int text_widen(Text *text) {
     return 0;
 }
 
+static const uint64_t ONES = 0x0101010101010101, HIGHEST = 0x8080808080808080;
+
+/* Adds eight letters as they are, if all are ASCII and have no white space but single blanks. */
+static inline int add_eight(Text *text, const Py_UCS1 *data) {
+    uint64_t letters = eight_bytes(data);
+    uint64_t blanks = ~((letters ^ ' ' * ONES) + 0x7f * ONES) & HIGHEST;
+    uint64_t after_blank = blanks << 8 | (uint64_t)text->after_blank << 7;
+    /* Nothing is beyond ASCII, nothing is below a blank, no blank is after a blank. */
+    if ((letters & HIGHEST) || (~(letters + 0x60 * ONES) & HIGHEST) || (blanks & after_blank)) {
+        return 0;
+    }
+    memcpy(text->bytes + text->size, data, 8);
+    text->size += 8;
+    text->words += (int64_t)((after_blank >> 7) * ONES >> 56);
+    text->after_blank = (int)(blanks >> 63);
+    return 1;
+}
+
 /* Without a branch for each letter: where words end cannot be foretold. A blank after a blank is
  * overwritten by what follows. */
-static void add_bytes(Text *text, const Py_UCS1 *data, Py_ssize_t size) {
-    Py_UCS1 *to = text->bytes + text->size, seen = 0;
+static inline void add_few(Text *text, const Py_UCS1 *data, Py_ssize_t size) {
+    Py_UCS1 *to = text->bytes + text->size;
     int after_blank = text->after_blank;
-    int64_t words = 0;
     for (Py_ssize_t i = 0; i < size; i++) {
-        Py_UCS1 letter = data[i];
-        int blank = is_blank_byte[letter];
-        letter = blank ? ' ' : letter;
-        seen |= letter;
-        words += after_blank & !blank;
+        int blank = is_blank_byte[data[i]];
+        Py_UCS1 letter = blank ? ' ' : data[i];
+        text->seen |= letter;
+        text->words += after_blank & !blank;
         *to = letter;
         to += !(after_blank & blank);
         after_blank = blank;
     }
     text->size = to - text->bytes;
     text->after_blank = after_blank;
-    text->words += words;
-    text->seen |= seen;
+}
+
+static void add_bytes(Text *given, const Py_UCS1 *data, Py_ssize_t size) {
+    Text text = *given;
+    while (size > 0) {
+        Py_ssize_t count = size < 8 ? size : 8;
+        if (count < 8 || !add_eight(&text, data)) {
+            add_few(&text, data, count);
+        }
+        data += count;
+        size -= count;
+    }
+    *given = text;
 }
 
 static void add_letters(Text *text, PyObject *given) {

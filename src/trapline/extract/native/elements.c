@@ -10,8 +10,9 @@ void logs_open(void) {
     }
 }
 
-/* The number of a string among those met so far, from 1; 0 for None. */
-static int64_t number_of_string(PyObject *numbers, PyObject *string) {
+/* The number of a string among those met so far, from 1; 0 for None. Strings are told apart by their
+ * hashes, of 64 bits and a secret: two of a page do not share one. */
+static int64_t number_of_string(Numbers *numbers, PyObject *string) {
     if (string == Py_None) {
         return 0;
     }
@@ -19,73 +20,90 @@ static int64_t number_of_string(PyObject *numbers, PyObject *string) {
         PyErr_SetString(PyExc_TypeError, "a name is a string");
         return -1;
     }
-    PyObject *known = PyDict_GetItemWithError(numbers, string);
-    if (known != NULL) {
-        return PyLong_AsLongLong(known);
-    }
-    if (PyErr_Occurred()) {
-        return -1;
-    }
-    int64_t number = PyDict_GET_SIZE(numbers) + 1;
-    PyObject *value = PyLong_FromLongLong(number);
-    int failed = value == NULL || PyDict_SetItem(numbers, string, value) < 0;
-    Py_XDECREF(value);
-    return failed ? -1 : number;
+    Py_hash_t hash = PyObject_Hash(string);
+    return hash == -1 ? -1 : number_of(numbers, hash) + (int64_t)1;
 }
 
 /* The number of each block's text among the page's different texts, in order of their coming. */
 int number_texts(const Page *page, int32_t *number, int32_t *copies) {
-    PyObject *known = PyDict_New();
-    int failed = known == NULL;
+    Numbers known = {0};
+    int failed = numbers_open(&known, page->blocks + 1) < 0;
     for (Py_ssize_t block = 0; !failed && block < page->blocks; block++) {
-        int64_t found = number_of_string(known, PyList_GET_ITEM(page->texts, block));
+        int64_t found = number_of_string(&known, PyList_GET_ITEM(page->texts, block));
         failed = found < 0;
         if (!failed) {
             number[block] = (int32_t)found;
             copies[found]++;
         }
     }
-    Py_XDECREF(known);
+    numbers_close(&known);
+    return failed ? -1 : 0;
+}
+
+/* What is known of the names met so far: of classes, of ids, and of what both together score. */
+typedef struct {
+    Numbers classes, ids, pairs;
+    Summary *summaries;
+} Names;
+
+static void names_close(Names *names) {
+    numbers_close(&names->classes);
+    numbers_close(&names->ids);
+    numbers_close(&names->pairs);
+    PyMem_Free(names->summaries);
+}
+
+static int names_open(Names *names, Py_ssize_t elements) {
+    memset(names, 0, sizeof(*names));
+    names->summaries = PyMem_Malloc((elements + 1) * sizeof(Summary));
+    if (names->summaries == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return numbers_open(&names->classes, elements + 1) < 0 ||
+                   numbers_open(&names->ids, elements + 1) < 0 ||
+                   numbers_open(&names->pairs, elements + 1) < 0
+               ? -1
+               : 0;
+}
+
+static int read_name(Page *page, Py_ssize_t row, Names *names) {
+    PyObject *node = PyList_GET_ITEM(page->nodes, row);
+    PyObject *name = attribute_value(node, name_class);
+    PyObject *id = name ? attribute_value(node, name_id) : NULL;
+    int64_t class_number = id ? number_of_string(&names->classes, name) : -1;
+    int64_t id_number = class_number < 0 ? -1 : number_of_string(&names->ids, id);
+    int failed = id_number < 0;
+    if (!failed && (class_number || id_number)) {
+        int32_t known = names->pairs.count;
+        int32_t pair = number_of(&names->pairs, (class_number << 32) + id_number);
+        Summary *summary = names->summaries + pair;
+        if (pair == known) {
+            failed = summary_of_names(page->names, name, id, &page->room, summary) < 0;
+        }
+        page->classes[row] = class_number;
+        page->named[page->holder_of[row]] = *summary;
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(id);
     return failed ? -1 : 0;
 }
 
 /* The class and the id of every element that has names worth reading. */
 int read_names(Page *page) {
-    PyObject *classes = PyDict_New(), *ids = PyDict_New();
-    Numbers pairs = {0};
-    Summary *summaries = PyMem_Malloc((page->size + 1) * sizeof(Summary));
-    int failed = classes == NULL || ids == NULL || numbers_open(&pairs, page->size + 1) < 0;
-    if (summaries == NULL) {
-        PyErr_NoMemory();
-        failed = 1;
-    }
-    for (Py_ssize_t row = 0; !failed && row < page->size; row++) {
+    Names names;
+    Py_ssize_t elements = 0;
+    for (Py_ssize_t row = 0; row < page->size; row++) {
         page->classes[row] = 0;
-        if (page->code[row] == TEXT_NODE || !design.named[page->code[row]]) {
-            continue;
-        }
-        PyObject *node = PyList_GET_ITEM(page->nodes, row);
-        PyObject *name = PyObject_CallMethodOneArg(node, name_attr, name_class);
-        PyObject *id = name ? PyObject_CallMethodOneArg(node, name_attr, name_id) : NULL;
-        int64_t class_number = id ? number_of_string(classes, name) : -1;
-        int64_t id_number = class_number < 0 ? -1 : number_of_string(ids, id);
-        failed = id_number < 0;
-        if (!failed && (class_number || id_number)) {
-            int32_t known = pairs.count;
-            int32_t pair = number_of(&pairs, (class_number << 32) + id_number);
-            if (pair == known) {
-                failed = summary_of_names(page->names, name, id, &page->room, summaries + pair);
-            }
-            page->classes[row] = class_number;
-            page->named[page->holder_of[row]] = summaries[pair];
-        }
-        Py_XDECREF(name);
-        Py_XDECREF(id);
+        elements += design.named[page->code[row]];
     }
-    Py_XDECREF(classes);
-    Py_XDECREF(ids);
-    numbers_close(&pairs);
-    PyMem_Free(summaries);
+    int failed = names_open(&names, elements) < 0;
+    for (Py_ssize_t row = 0; !failed && row < page->size; row++) {
+        if (page->code[row] != TEXT_NODE && design.named[page->code[row]]) {
+            failed = read_name(page, row, &names) < 0;
+        }
+    }
+    names_close(&names);
     return failed ? -1 : 0;
 }
 

@@ -185,8 +185,8 @@ static int read_echo(Page *page, PyObject *echo) {
     return failed || PyErr_Occurred() ? -1 : 0;
 }
 
-/* One piece of memory for everything that is made; freed at once. */
-static void *room_for(Page *page) {
+/* One piece of memory for everything that is made; given back at once. */
+static int room_for(Page *page, Room *room) {
     Py_ssize_t size = page->size + 1, blocks = page->blocks + 1, holders = 0;
     for (Py_ssize_t row = 0; row < page->size; row++) {
         holders += page->code[row] != TEXT_NODE;
@@ -220,14 +220,13 @@ static void *room_for(Page *page) {
     for (Py_ssize_t i = 0; i < count; i++) {
         bytes += (parts[i].bytes + 15) / 16 * 16;
     }
-    char *memory = PyMem_Malloc(bytes), *at = memory;
-    for (Py_ssize_t i = 0; memory != NULL && i < count; i++) {
+    if (room_take(room, (size_t)bytes) < 0) {
+        return -1;
+    }
+    char *at = room->memory;
+    for (Py_ssize_t i = 0; i < count; i++) {
         memcpy(parts[i].place, &at, sizeof(at));
         at += (parts[i].bytes + 15) / 16 * 16;
-    }
-    if (memory == NULL) {
-        PyErr_NoMemory();
-        return NULL;
     }
     memset(page->named, 0, holders * sizeof(Summary));
     memset(page->measured, 0, holders);
@@ -235,15 +234,15 @@ static void *room_for(Page *page) {
     for (Py_ssize_t row = 0; row < page->size; row++) {
         page->holder_of[row] = page->code[row] == TEXT_NODE ? -1 : number++;
     }
-    return memory;
+    return 0;
 }
 
 static PyObject *read_page(Page *page, PyObject *echo, Py_ssize_t width) {
     Py_ssize_t vector_size = design.counted.size + PyTuple_GET_SIZE(design.shared) + 7;
     PyObject *matrix = NULL, *vector = NULL, *keys = NULL, *result = NULL;
-    void *memory = room_for(page);
+    Room room = {NULL, 0};
     logs_open();
-    if (memory == NULL || read_echo(page, echo) < 0 || read_names(page) < 0 ||
+    if (room_for(page, &room) < 0 || read_echo(page, echo) < 0 || read_names(page) < 0 ||
         count_repeats(page) < 0) {
         goto done;
     }
@@ -271,7 +270,7 @@ done:
     Py_XDECREF(keys);
     lexicon_close(&page->echo);
     lowered_close(&page->room);
-    PyMem_Free(memory);
+    room_give(&room);
     return result;
 }
 

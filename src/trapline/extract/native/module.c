@@ -9,6 +9,33 @@ PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name
 
 Attribute element_tag, element_parent, text_parent, text_data;
 
+/* How `attr` of elements is called without looking for it in their type each time. */
+typedef PyObject *(*Method)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+static Method element_attr;
+
+static int take_attr(PyTypeObject *type) {
+    PyObject *found = PyObject_GetAttr((PyObject *)type, name_attr);
+    if (found == NULL) {
+        return -1;
+    }
+    element_attr = NULL;
+    if (Py_IS_TYPE(found, &PyMethodDescr_Type)) {
+        const PyMethodDef *given = ((PyMethodDescrObject *)found)->d_method;
+        if (given->ml_flags == (METH_FASTCALL | METH_KEYWORDS)) {
+            element_attr = (Method)(void (*)(void))given->ml_meth;
+        }
+    }
+    Py_DECREF(found);
+    return 0;
+}
+
+PyObject *attribute_value(PyObject *element, PyObject *name) {
+    if (element_attr != NULL && Py_TYPE(element) == design.element) {
+        return element_attr(element, &name, 1, NULL);
+    }
+    return PyObject_CallMethodOneArg(element, name_attr, name);
+}
+
 /* Where it is none of the attributes that C gives to types, Python is asked for it every time. */
 static int take_attribute(PyTypeObject *type, PyObject *name, Attribute *place) {
     PyObject *found = PyObject_GetAttr((PyObject *)type, name);
@@ -106,7 +133,9 @@ static PyObject *configure(PyObject *module, PyObject *given) {
     }
     design.element = (PyTypeObject *)Py_NewRef(element);
     design.text = (PyTypeObject *)Py_NewRef(text);
-    if (take_attribute(design.element, name_tag, &element_tag) < 0 ||
+    if (!PyDict_Check(codes) || tags_open(codes) < 0 ||
+        take_attribute(design.element, name_tag, &element_tag) < 0 ||
+        take_attr(design.element) < 0 ||
         take_attribute(design.element, name_parent, &element_parent) < 0 ||
         take_attribute(design.text, name_parent, &text_parent) < 0 ||
         take_attribute(design.text, name_data, &text_data) < 0) {

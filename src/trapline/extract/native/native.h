@@ -68,6 +68,9 @@ typedef struct {
 
 extern Attribute element_tag, element_parent, text_parent, text_data;
 
+/* The value of an element's attribute, or None. */
+PyObject *attribute_value(PyObject *element, PyObject *name);
+
 static inline PyObject *attribute(PyObject *node, const Attribute *wanted) {
     if (wanted->get != NULL && Py_TYPE(node) == wanted->type) {
         return wanted->get(node, wanted->closure);
@@ -86,6 +89,15 @@ int width_fits(Py_ssize_t width);
 int hashes_open(void);
 /* Learns which of the first letters are white space; once. */
 void blanks_open(void);
+
+/* Memory that was taken; what it holds is nobody's. */
+typedef struct {
+    void *memory;
+    size_t bytes;
+} Room;
+
+int room_take(Room *room, size_t bytes);
+void room_give(Room *room);
 
 /* A table from keys to small numbers, in the order in which keys were first seen. */
 typedef struct {
@@ -115,6 +127,10 @@ static inline int letters_add(Letters *letters, Py_UCS4 letter) {
     letters->data[letters->size++] = letter;
     return 0;
 }
+
+/* The code of a tag that is known by name; -1 for others. */
+int code_of_tag(PyObject *tag);
+int tags_open(PyObject *codes);
 
 PyObject *lexicon_new(PyObject *module, PyObject *scores);
 PyObject *native_outline(PyObject *module, PyObject *args);

@@ -49,9 +49,9 @@ static int has_wide(void) {
 typedef struct {
     void (*multiply)(const Product *product);
     Py_ssize_t own, page, alone, shared, together;
-    float bound, out_bias;
+    float bound;
     float *mean, *scale, *alone_panels, *page_weights, *alone_bias;
-    float *shared_panels, *nothing, *together_panels, *together_bias, *out;
+    float *shared_panels, *nothing, *together_panels, *together_bias, *out_panel, *out_start;
 } Network;
 
 static Py_ssize_t whole(Py_ssize_t columns) {
@@ -130,7 +130,8 @@ static int network_fill(Network *network, const Py_buffer *array) {
                  {&network->nothing, shared},
                  {&network->together_panels, depth * together},
                  {&network->together_bias, together},
-                 {&network->out, together}};
+                 {&network->out_panel, together * PANEL},
+                 {&network->out_start, PANEL}};
     Py_ssize_t size = 0, count = sizeof(parts) / sizeof(parts[0]);
     for (Py_ssize_t i = 0; i < count; i++) {
         size += parts[i].size;
@@ -155,8 +156,8 @@ static int network_fill(Network *network, const Py_buffer *array) {
     arrange(context + network->alone * network->together, CONTEXTS * network->shared,
             network->together, depth, alone, network->together_panels);
     memcpy(network->together_bias, array[TOGETHER_BIAS].buf, array[TOGETHER_BIAS].len);
-    memcpy(network->out, array[OUT].buf, array[OUT].len);
-    network->out_bias = *(const float *)array[OUT_BIAS].buf;
+    arrange(array[OUT].buf, network->together, 1, together, 0, network->out_panel);
+    memcpy(network->out_start, array[OUT_BIAS].buf, array[OUT_BIAS].len);
     return 0;
 }
 
@@ -249,13 +250,12 @@ static void look_together(const Network *network, const Question *asked, const f
         Py_ssize_t left = asked->blocks - row, rows = left < TILE ? left : TILE;
         network->multiply(&(Product){both + row * step, network->together_panels, network->together_bias, room,
                             rows, step, width, step, width});
+        keep_positive(room, rows * width);
+        float *answers = room + rows * width;
+        network->multiply(&(Product){room, network->out_panel, network->out_start, answers, rows,
+                                     width, PANEL, width, PANEL});
         for (Py_ssize_t i = 0; i < rows; i++) {
-            float sum = network->out_bias;
-            for (Py_ssize_t j = 0; j < width; j++) {
-                float value = room[i * width + j];
-                sum += value > 0 ? value * network->out[j] : 0;
-            }
-            asked->logits[row + i] += sum;
+            asked->logits[row + i] += answers[i * PANEL];
         }
     }
 }
@@ -264,14 +264,14 @@ static void look_together(const Network *network, const Question *asked, const f
 static int answer(const Network *network, const Question *asked) {
     Py_ssize_t alone = whole(network->alone), shared = whole(network->shared);
     Py_ssize_t step = alone + CONTEXTS * network->shared, blocks = asked->blocks;
-    Py_ssize_t widest = network->own + network->page + whole(network->together);
+    Py_ssize_t widest = network->own + network->page + whole(network->together) + PANEL;
     Py_ssize_t rows = (blocks + 1) * (step + shared + network->shared + 1);
-    float *both = PyMem_Malloc((rows + TILE * widest + alone) * sizeof(float));
-    if (both == NULL) {
-        PyErr_NoMemory();
+    Room taken;
+    if (room_take(&taken, (rows + TILE * widest + alone) * sizeof(float)) < 0) {
         return -1;
     }
-    float *passed = both + (blocks + 1) * step, *sums = passed + (blocks + 1) * shared;
+    float *both = taken.memory, *passed = both + (blocks + 1) * step;
+    float *sums = passed + (blocks + 1) * shared;
     float *room = sums + (blocks + 1) * (network->shared + 1), *start = room + TILE * widest;
     begin(network, asked->page, room, start);
     look_alone(network, asked, start, room, both, step);
@@ -283,7 +283,7 @@ static int answer(const Network *network, const Question *asked) {
     if (!failed) {
         look_together(network, asked, both, step, room);
     }
-    PyMem_Free(both);
+    room_give(&taken);
     return failed;
 }
 

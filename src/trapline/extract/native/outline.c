@@ -10,7 +10,7 @@ static int64_t *items(PyObject *array) {
     return (int64_t *)PyBytes_AS_STRING(array);
 }
 
-/* The code of a tag by its name, from Python's own table. */
+/* The code of what is no element, by its type. */
 static int code_of_kind(PyObject *kind) {
     PyObject *code = PyDict_GetItemWithError(design.codes, kind);
     if (code == NULL) {
@@ -32,9 +32,12 @@ static int code_of(PyObject *node) {
         return code_of_kind((PyObject *)Py_TYPE(node));
     }
     PyObject *tag = attribute(node, &element_tag);
-    int code = tag ? code_of_kind(tag) : -1;
-    Py_XDECREF(tag);
-    return code;
+    if (tag == NULL) {
+        return -1;
+    }
+    int code = code_of_tag(tag);
+    Py_DECREF(tag);
+    return code < 0 ? OTHER_TAG : code;
 }
 
 /* The elements that are open at a place of the page, outermost first. */
@@ -79,23 +82,60 @@ static int64_t parent_row(Open *open, PyObject *node) {
     return open->row[open->size - 1];
 }
 
-/* Reads nodes into a list, with the code and the parent of each; returns how deep they go. */
-static Py_ssize_t read_nodes(PyObject *tree, Py_ssize_t most, PyObject *nodes, Letters *pairs) {
+/* Nodes as they are met, with the code and the row of the parent of each. */
+typedef struct {
+    PyObject *node;
+    int32_t code, parent;
+} Met;
+
+typedef struct {
+    Met *met;
+    Py_ssize_t size, room;
+} Walk;
+
+/* Takes the node over, also where it fails. */
+static int walk_add(Walk *walk, PyObject *node, int code, int64_t parent) {
+    if (walk->size == walk->room) {
+        Py_ssize_t room = walk->room ? 2 * walk->room : 1024;
+        Met *met = PyMem_Realloc(walk->met, room * sizeof(Met));
+        if (met == NULL) {
+            Py_DECREF(node);
+            PyErr_NoMemory();
+            return -1;
+        }
+        walk->met = met;
+        walk->room = room;
+    }
+    walk->met[walk->size++] = (Met){node, code, (int32_t)parent};
+    return code < 0 || parent < 0 ? -1 : 0;
+}
+
+/* The nodes as a list, which takes them over. */
+static PyObject *walk_end(Walk *walk, int failed) {
+    PyObject *nodes = failed ? NULL : PyList_New(walk->size);
+    for (Py_ssize_t row = 0; row < walk->size; row++) {
+        if (nodes == NULL) {
+            Py_DECREF(walk->met[row].node);
+        } else {
+            PyList_SET_ITEM(nodes, row, walk->met[row].node);
+        }
+    }
+    return nodes;
+}
+
+/* Reads nodes in their order; returns how deep they go. */
+static Py_ssize_t read_nodes(PyObject *tree, Py_ssize_t most, Walk *walk) {
     Open open = {0};
     Py_ssize_t depth = -1, deepest = 1;
     PyObject *descendants = PyObject_GetAttr(tree, name_descendants);
-    PyObject *walk = descendants ? PyObject_GetIter(descendants) : NULL, *node = NULL;
-    if (walk == NULL || PyList_Append(nodes, tree) < 0 || open_push(&open, tree, 0) < 0 ||
-        letters_add(pairs, OTHER_NODE) < 0 || letters_add(pairs, 0) < 0) {
+    PyObject *nodes = descendants ? PyObject_GetIter(descendants) : NULL, *node = NULL;
+    if (nodes == NULL || walk_add(walk, Py_NewRef(tree), OTHER_NODE, 0) < 0 ||
+        open_push(&open, tree, 0) < 0) {
         goto done;
     }
-    for (Py_ssize_t row = 1; row <= most && (node = PyIter_Next(walk)) != NULL; row++) {
-        int failed = PyList_Append(nodes, node) < 0;
-        Py_DECREF(node);
-        int code = failed ? -1 : code_of(node);
-        int64_t parent = code < 0 ? -1 : parent_row(&open, node);
-        if (parent < 0 || letters_add(pairs, (Py_UCS4)code) < 0 ||
-            letters_add(pairs, (Py_UCS4)parent) < 0) {
+    for (Py_ssize_t row = 1; row <= most && (node = PyIter_Next(nodes)) != NULL; row++) {
+        int code = code_of(node);
+        if (walk_add(walk, node, code, code < 0 ? -1 : parent_row(&open, node)) < 0) {
             goto done;
         }
         deepest = open.size + 1 > deepest ? open.size + 1 : deepest;
@@ -110,7 +150,7 @@ done:
     PyMem_Free(open.node);
     PyMem_Free(open.row);
     Py_XDECREF(descendants);
-    Py_XDECREF(walk);
+    Py_XDECREF(nodes);
     return depth;
 }
 
@@ -147,13 +187,12 @@ PyObject *native_outline(PyObject *module, PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "not configured, or too many nodes");
         return NULL;
     }
-    Letters pairs = {0};
-    PyObject *nodes = PyList_New(0), *starts = NULL;
-    Py_ssize_t depth = nodes ? read_nodes(tree, most, nodes, &pairs) : -1;
-    if (depth < 0) {
+    Walk walk = {0};
+    Py_ssize_t depth = read_nodes(tree, most, &walk), size = walk.size;
+    PyObject *nodes = walk_end(&walk, depth < 0), *starts = NULL;
+    if (nodes == NULL) {
         goto done;
     }
-    Py_ssize_t size = PyList_GET_SIZE(nodes);
     code = array_of(size);
     parent = array_of(size);
     last = array_of(size);
@@ -162,8 +201,8 @@ PyObject *native_outline(PyObject *module, PyObject *args) {
         goto done;
     }
     for (Py_ssize_t row = 0; row < size; row++) {
-        items(code)[row] = pairs.data[2 * row];
-        items(parent)[row] = pairs.data[2 * row + 1];
+        items(code)[row] = walk.met[row].code;
+        items(parent)[row] = walk.met[row].parent;
         items(last)[row] = row;
     }
     for (Py_ssize_t row = size - 1; row > 0; row--) {
@@ -175,7 +214,7 @@ PyObject *native_outline(PyObject *module, PyObject *args) {
         result = Py_BuildValue("OOOOOOn", nodes, code, parent, last, by_code, starts, depth);
     }
 done:
-    PyMem_Free(pairs.data);
+    PyMem_Free(walk.met);
     Py_XDECREF(nodes);
     Py_XDECREF(code);
     Py_XDECREF(parent);
