@@ -63,14 +63,14 @@ async def working(database: Database, kinds: Kinds, **options: Any) -> AsyncIter
         await running
 
 
-async def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+async def until(holds: Callable[[], bool], seconds: float = 100.0) -> None:
     """Wait until something is the case."""
     async with asyncio.timeout(seconds):
         while not holds():  # noqa: ASYNC110 (what is waited for has no event)
             await asyncio.sleep(0.01)
 
 
-async def ended(database: Database, job_id: JobId, seconds: float = 30.0) -> JobRow:
+async def ended(database: Database, job_id: JobId, seconds: float = 100.0) -> JobRow:
     """Wait for a job's end by polling."""
     async with asyncio.timeout(seconds):
         while True:

@@ -70,7 +70,7 @@ class Holder:
 
 
 async def until_held(holder: Holder, count: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while holder.held < count:  # noqa: ASYNC110 (it is the worker's own loop)
             await asyncio.sleep(0.01)
 
@@ -85,7 +85,7 @@ async def test_claims_by_two_workers_take_each_task_once(
         working(database, page_kinds(first), concurrency=5),
         working(database, page_kinds(second), concurrency=5),
     ):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(100):
             while first.held + second.held < 10:  # noqa: ASYNC110 (two workers' own loops)
                 await asyncio.sleep(0.01)
         async with database.system_tx() as conn:
@@ -126,7 +126,7 @@ async def test_a_heartbeat_keeps_a_task(
         await until_held(holder, 1)
         async with database.system_tx() as conn:
             before = await conn.fetchval("SELECT expires_at FROM queue.lease")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(100):
             while True:
                 async with database.system_tx() as conn:
                     if await conn.fetchval("SELECT max(expires_at) FROM queue.lease") > before:
@@ -230,7 +230,7 @@ async def test_tasks_are_added_counted_and_end_their_job(
 
     assert await progress() == ("pending", 4, 0, 0.0)
     async with working(database, page_kinds(_end)):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(100):
             while (await progress())[2] < 3:  # noqa: ASYNC110 (it is the worker's own loop)
                 await asyncio.sleep(0.02)
         assert await progress() == ("running", 4, 3, 75.0)

@@ -98,7 +98,7 @@ async def test_pages_come_out_as_files(crawler: Trapline, site: Site) -> None:
 
 async def test_ctrl_c_pauses_and_resume_goes_on(crawler: Trapline, site: Site) -> None:
     process = await crawler.start("crawl", site.url, "--delay", "0.05", "--sitemap", "skip")
-    await asyncio.to_thread(site.log.wait, lambda log: len(log.pages()) >= 5, 60)
+    await asyncio.to_thread(site.log.wait, lambda log: len(log.pages()) >= 5, 150)
     process.send_signal(signal.SIGINT)
     _, err = await process.communicate()
     assert process.returncode == 130
@@ -119,7 +119,7 @@ async def test_after_kill_9_only_requests_in_flight_are_repeated(
     process = await crawler.start(
         "crawl", site.url, "--delay", "0", "--concurrency", "4", "--sitemap", "skip"
     )
-    await asyncio.to_thread(site.log.wait, lambda log: len(log.pages()) >= 30, 60)
+    await asyncio.to_thread(site.log.wait, lambda log: len(log.pages()) >= 30, 150)
     process.kill()
     await process.communicate()
     (job,) = [

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -40,7 +41,7 @@ async def _one(database: Database, query: str) -> object:
 def unhurried(scrape: Scrape) -> Afterwards:
     """Nothing is stored unless somebody needs it."""
     direct = scrape.scraper.direct
-    direct.afterwards = Afterwards(direct._ending.add, gather=LONG, most=3)
+    direct.afterwards = Afterwards(direct._ending.add, quiet=LONG, longest=LONG, most=3)
     return direct.afterwards
 
 
@@ -70,6 +71,25 @@ async def test_it_is_stored_soon_though_nobody_looks(
     assert answer.job_id is not None
     assert (await ended(database, answer.job_id)).status == "completed"
     assert await _one(database, "SELECT count(*) FROM store.version") == 1
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"quiet": 0.05, "longest": LONG},
+        {"quiet": LONG, "longest": 0.05},
+        {"quiet": LONG, "longest": LONG, "enough": 1},
+    ],
+    ids=["none comes", "a stream of them", "enough of them"],
+)
+async def test_each_bound_of_gathering_holds(
+    scrape: Scrape, site: Site, database: Database, bounds: dict[str, Any]
+) -> None:
+    direct = scrape.scraper.direct
+    direct.afterwards = Afterwards(direct._ending.add, **bounds)
+    answer = await _answered(scrape, site.at("/about/"))
+    assert answer.job_id is not None
+    assert (await ended(database, answer.job_id)).status == "completed"
 
 
 async def test_the_next_scrape_of_the_page_finds_it(
@@ -179,7 +199,7 @@ async def test_who_ends_stores_first(
     database: Database, organisation_id: OrganisationId, site: Site, server_settings: Settings
 ) -> None:
     async with app.scraping(database, site_settings(server_settings, site)) as scraper:
-        scraper.direct.afterwards = Afterwards(scraper.direct._ending.add, gather=LONG)
+        scraper.direct.afterwards = Afterwards(scraper.direct._ending.add, quiet=LONG, longest=LONG)
         scrape = Scrape(scraper, Asker(organisation_id))
         await _answered(scrape, site.at("/about/"))
         assert await _one(database, "SELECT count(*) FROM store.version") == 0
@@ -226,7 +246,7 @@ async def test_readers_find_what_was_answered_in_this_process_and_in_others(
         client_of(application.build(database, settings, two.engine)) as there,
     ):
         direct = one.scraper.direct
-        direct.afterwards = Afterwards(direct._ending.add, gather=LONG)
+        direct.afterwards = Afterwards(direct._ending.add, quiet=LONG, longest=LONG)
         body = {"url": site.at("/about/"), "maxAge": 0}
         async with here.post("/v2/scrape", json=body) as answer:
             scrape_id = UUID((await answer.json())["scrape_id"])

@@ -50,7 +50,7 @@ async def test_a_caller_is_not_starved_by_a_worker_at_the_same_gate(
     kinds = kinds_of(handler)
     job_id, _ = await submit(database, kinds, organisation_id, numbers(400, gate=GATE))
     async with working(database, kinds):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(100):
             while (await status(database, job_id)).completed < 5:  # noqa: ASYNC110 (no event)
                 await asyncio.sleep(0.05)
         held = await direct.begin(

@@ -182,7 +182,7 @@ async def test_a_page_after_the_end_is_taken_in_too(
     await ended(desk, answer["job_id"])
     status, late = await send(desk, hook("page", crawl, 2))
     assert (status, late["job_id"]) == (200, answer["job_id"])
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while len(await texts(database)) < 2:  # noqa: ASYNC110 (the database has no event)
             await asyncio.sleep(0.1)
     assert (await ended(desk, answer["job_id"]))["completed"] == 3
@@ -202,7 +202,7 @@ async def test_how_it_ended_elsewhere_is_how_its_source_ended(
         await send(desk, hook(word, crawl, success=False, error="Out of credits."))
         job = await ended(desk, answer["job_id"])
         assert (job["completed"], job["failed"]) == (1, 2)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(100):
             while True:
                 items = (await asked(desk, "/api/knowledge-source"))["items"]
                 source = next(one for one in items if one["job_id"] == answer["job_id"])

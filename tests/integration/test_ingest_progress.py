@@ -45,7 +45,7 @@ async def test_counters_agree_with_the_rows_at_every_moment(
     await ended(desk, answer["jobId"])
     final = await asked(desk, f"/api/knowledge-source/{application['id']}/progress")
     assert (final["completed"], final["failed"], final["pending"]) == (400, 1, 0)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while [streamed[-1:], socketed[-1:]] != [[final], [final]]:  # noqa: ASYNC110 (two lists)
             await asyncio.sleep(0.05)
     for task in watching:

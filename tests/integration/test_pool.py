@@ -54,6 +54,32 @@ async def test_jsonb_comes_back_as_it_went(database: Database) -> None:
         assert await conn.fetchval("SELECT $1::jsonb", value) == value
 
 
+async def test_connections_tell_each_other_what_types_are_made_of(database: Database) -> None:
+    """To find that out takes the server longer than most statements that need it."""
+    asked: list[str] = []
+    wants = [(1, 1, 0, 0, 0, False)]
+    async with database.system_statement() as first, database.system_statement() as second:
+        second.add_query_logger(lambda logged: asked.append(logged.query))
+        for conn in (first, second):
+            assert await conn.fetchval("SELECT cardinality($1::queue.want[])", wants) == 1
+            assert await conn.fetchval("SELECT cardinality($1::queue.verdict[])", []) == 0
+    assert len(asked) == 2, asked
+
+
+async def test_nothing_is_believed_of_the_types_of_a_server_that_went(database: Database) -> None:
+    conn: Any
+    async with database.system_statement() as conn:
+        await conn.fetchval("SELECT cardinality($1::queue.want[])", [])
+        known = type(conn._con).types
+        assert known
+        conn.terminate()
+    for _ in range(2):  # The loop tells who listens in its next turn.
+        await asyncio.sleep(0)
+    assert not known
+    async with database.system_statement() as conn:
+        assert await conn.fetchval("SELECT cardinality($1::queue.want[])", []) == 0
+
+
 async def test_a_closed_connection_is_replaced_unseen(database: Database) -> None:
     """The server drops every pooled connection; the next transactions do not notice."""
     owner = await asyncpg.connect(database.dsn)
@@ -142,7 +168,7 @@ async def test_idle_connections_are_closed(dsn: str, server_settings: Settings) 
     async with Database.connect(ExternalServer(dsn), settings) as database:
         async with database.system_tx(), database.system_tx():
             assert database.worker_pool.get_size() == 2
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(100):
             while database.worker_pool.get_size():  # noqa: ASYNC110 (the pool tells nobody)
                 await asyncio.sleep(0.05)
 

@@ -317,7 +317,7 @@ async def test_consumers_of_the_log_see_each_event_once(
     for _ in range(3):
         await submit(database, KINDS, organisation_id, [])
     # An older transaction that is still open, of anyone on this server, holds the log back.
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while len(seen) < 3:
             await events.consume(database, "test", handle, types=events.ENDINGS, most=2)
     assert await events.consume(database, "test", handle, types=events.ENDINGS) == 0

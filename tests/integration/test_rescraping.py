@@ -222,7 +222,7 @@ async def test_a_page_whose_worker_died_of_it_has_failed_and_says_why(
         await asyncio.wait_for(taken.wait(), 30)
         async with database.system_tx() as conn:
             await conn.execute("UPDATE queue.lease SET expires_at = now() - interval '1 second'")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(100):
             while await _status(database, job.id) not in jobs.ENDED:
                 await stale.sweep(strict)
     progress, shown = await _settled(database, organisation_id, source.id)
@@ -235,7 +235,7 @@ async def _settled(
     database: Database, organisation_id: OrganisationId, source_id: SourceId
 ) -> tuple[ingestion.Progress, ShownSource]:
     """What is shown once the job's end was seen, for which all older transactions must have ended."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while True:
             await followups.catch_up(database)
             async with database.system_tx() as conn:

@@ -296,7 +296,7 @@ async def test_a_cancelled_upload_is_not_pending(
         _, answer = await upload(desk, files, applicationId="repairs")
         source = answer["knowledgeSourceIds"][-1]
         await asked(desk, f"/api/knowledge-source/{source}/cancel", "POST")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(100):
             while True:
                 progress = await asked(desk, f"/api/applications/{application['id']}/progress")
                 parts = ("completed", "failed", "processing", "pending", "cancelled")

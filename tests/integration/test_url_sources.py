@@ -61,7 +61,7 @@ async def test_a_page_that_cannot_be_had_says_why(desk: aiohttp.ClientSession, s
     assert told[-1][0] == "failed"
     assert "robots.txt" in told[-1][1]["error"]
     source = told[0][1]["knowledgeSourceId"]
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while True:
             shown = await asked(desk, f"/api/knowledge-source/{source}")
             if shown["error"]:

@@ -125,7 +125,7 @@ async def test_news_at_the_last_moment_keeps_nothing_alive(database: Database) -
     async with Poster(database.settings) as poster:
         teller = Telling(database, poster, render, Ears(database))
         planning = asyncio.create_task(teller._plan())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(100):
             while not teller._news._waiters:  # type: ignore[attr-defined]  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         teller._news.set()
@@ -340,7 +340,7 @@ async def _all(
     database: Database, organisation_id: OrganisationId, fits: Callable[[set[str]], bool]
 ) -> list[ListDeliveriesRow]:
     """Wait until the states of all deliveries fit."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(100):
         while True:
             async with database.tenant_tx(organisation_id) as conn:
                 rows = await webhooks.listing(conn, organisation_id)

@@ -125,7 +125,7 @@ class Log:
             most = max(most, in_flight)
         return most
 
-    def wait(self, enough: Callable[["Log"], bool], timeout: float = 10.0) -> None:
+    def wait(self, enough: Callable[["Log"], bool], timeout: float = 60.0) -> None:
         """Block until the log satisfies a condition; for tests whose client is another process."""
         deadline = time.monotonic() + timeout
         while not enough(self):

@@ -6,6 +6,7 @@ programs only: a web page in the user's browser, which could reach it too, is tu
 
 import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Annotated
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
+from trapline.api.acquaintances import Acquaintances
 from trapline.api.engine import Engine
 from trapline.api.limits import RateLimits
 from trapline.api.tracing import note_asker
@@ -23,6 +25,7 @@ from trapline.db.pool import Database
 from trapline.db.sql.tenancy import WhoAsksRow
 from trapline.db.tenancy import Principal
 from trapline.errors import Forbidden, Unauthorised
+from trapline.pipeline.asking import Claim
 from trapline.settings import Settings
 
 
@@ -62,9 +65,10 @@ async def _principal(request: HTTPConnection) -> Principal:
     found = await database.statement(lambda conn: tenancy.who_asks(conn, token))
     if token and _is_admin_key(settings, token):
         return await _administrator(database, found)
+    acquaintances: Acquaintances = request.app.state.acquaintances
     if not found.any_key:
         _require_local(request, settings)
-        return await _administrator(database, found)
+        return acquaintances.meet(token, await _administrator(database, found))
     if token is None:
         raise Unauthorised
     who = tenancy.authenticated(found)
@@ -73,7 +77,7 @@ async def _principal(request: HTTPConnection) -> Principal:
             await tenancy.note_use(conn, who.api_key_id)
     limits: RateLimits = request.app.state.limits
     limits.take(who.api_key_id)
-    return who
+    return acquaintances.meet(token, who)
 
 
 async def _administrator(database: Database, found: WhoAsksRow) -> Principal:
@@ -102,11 +106,47 @@ def _require(who: Principal, scope: str) -> Principal:
     return who
 
 
-async def _hasty_writer(request: HTTPConnection) -> Principal:
-    return _require(await _hasty(request), "write")
+@dataclass(frozen=True, slots=True)
+class Hasty:
+    """Who asks for a scrape, which waits for what concerns its own page alone."""
+
+    who: Principal
+    claim: Claim | None
+    """Set where that is what was known a moment ago: it is to be looked up with what is done."""
+    request: HTTPConnection
+
+    async def established(self) -> "Hasty":
+        """Find out anew who asks, or refuse them."""
+        return Hasty(_require(await _hasty(self.request), "write"), None, self.request)
 
 
-HastyWriter = Annotated[Principal, Depends(_hasty_writer)]
+async def _hasty_writer(request: HTTPConnection) -> Hasty:
+    remembered = _remembered(request)
+    if remembered is None:
+        return Hasty(_require(await _hasty(request), "write"), None, request)
+    note_asker(request, remembered.organisation_id)
+    return Hasty(_require(remembered, "write"), Claim(remembered.api_key_id), request)
+
+
+def _remembered(request: HTTPConnection) -> Principal | None:
+    """Return who asked with the same key a moment ago, once all else has been done that concerns them."""
+    settings: Settings = request.app.state.settings
+    acquaintances: Acquaintances = request.app.state.acquaintances
+    token = _bearer(request)
+    if token and _is_admin_key(settings, token):
+        # It is in no table, so that no statement could tell whether it still holds.
+        return None
+    who = acquaintances.find(token)
+    if who is None:
+        return None
+    if who.api_key_id is None:
+        _require_local(request, settings)
+    limits: RateLimits = request.app.state.limits
+    limits.take(who.api_key_id)
+    return who
+
+
+HastyWriter = Annotated[Hasty, Depends(_hasty_writer)]
 """For scrapes, which wait for what concerns their own page alone."""
 Reader = Annotated[Principal, Depends(scoped("read"))]
 Writer = Annotated[Principal, Depends(scoped("write"))]

@@ -7,6 +7,7 @@ from starlette.types import Scope
 
 from trapline import __version__
 from trapline.api import problems, rereading, tracing
+from trapline.api.acquaintances import Acquaintances
 from trapline.api.engine import Engine
 from trapline.api.firecrawl import refusals
 from trapline.api.firecrawl import routes as firecrawl
@@ -76,6 +77,7 @@ def build(
         else engine.searching.searcher
     )
     app.state.limits = RateLimits(settings.rate_limit)
+    app.state.acquaintances = Acquaintances()
     # First, since each route before the right one is tried: hundreds of scrapes a second feel that.
     for router in firecrawl.ROUTERS:
         app.include_router(router)

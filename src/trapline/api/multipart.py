@@ -1,5 +1,6 @@
 """multipart/form-data as a stream: one part after the other, none of them whole in memory."""
 
+from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -44,10 +45,7 @@ async def parts(request: Request) -> AsyncIterator[Part]:
     """Give the parts of a request; what is not read of one is skipped."""
     stream = _Stream(request)
     while (headers := await stream.next_part()) is not None:
-        part = _part(headers, stream)
-        yield part
-        async for _ in part.pieces():
-            pass
+        yield _part(headers, stream)
 
 
 def _part(headers: dict[str, str], stream: "_Stream") -> Part:
@@ -75,7 +73,8 @@ class _Stream:
     request: Request
     _chunks: AsyncIterator[bytes] = field(init=False)
     _parser: MultipartParser = field(init=False)
-    _said: list[_Said] = field(default_factory=list)
+    _said: deque[_Said] = field(default_factory=deque)
+    _in_part: bool = False
     _headers: dict[str, str] = field(default_factory=dict)
     _name: bytes = b""
     _value: bytes = b""
@@ -104,24 +103,28 @@ class _Stream:
         self._chunks = self.request.stream()
 
     async def next_part(self) -> dict[str, str] | None:
+        """Return the headers of the part after this one, if there is one."""
+        async for _ in self.pieces():
+            pass
         said = await self._next()
+        self._in_part = isinstance(said, dict)
         return said if isinstance(said, dict) else None
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        while self._said or not self._over:
-            if self._said and isinstance(self._said[0], dict):
-                return  # The part was read to its end already.
+        """Give what is left of this part. What comes after its end is the next one's."""
+        while self._in_part:
             said = await self._next()
-            if not isinstance(said, bytes):
-                return
-            yield said
+            if isinstance(said, bytes):
+                yield said
+            else:
+                self._in_part = False
 
     async def _next(self) -> _Said:
         while not self._said:
             if self._over:
                 return None
             await self._feed()
-        return self._said.pop(0)
+        return self._said.popleft()
 
     async def _feed(self) -> None:
         async for chunk in self._chunks:

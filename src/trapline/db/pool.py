@@ -184,14 +184,15 @@ async def prepare_server(conn: Connection) -> None:
 
 @asynccontextmanager
 async def _pool(dsn: str, settings: Settings, role: str, size: int) -> AsyncIterator[Pool]:
+    sessions = connection.session_class()
     pool = asyncpg.create_pool(
         dsn,
         min_size=0,
         max_size=size,
         max_inactive_connection_lifetime=settings.connection_max_idle,
         server_settings=connection.session(settings, role),
-        init=connection.prepare,
-        connection_class=connection.Session,
+        init=lambda conn: connection.begin(conn, sessions),
+        connection_class=sessions,
     )
     async with pool:
         yield pool

@@ -7,8 +7,8 @@ from itertools import chain, islice, pairwise
 
 import turbohtml
 
-from trapline.extract import jsonld
-from trapline.extract.dates import iso_date
+from trapline.extract import jsonld, marks
+from trapline.extract.dates import YEAR, iso_date
 
 _AUTHOR = (
     "author", "article:author", "dc.creator", "dcterms.creator", "dc.contributor", "parsely-author",
@@ -44,14 +44,20 @@ _LIKE_NAME = re.compile(r"[^\W\d_a-z][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){1
 class Byline:
     """Who and when, of one page: from what it declares, then from what it shows.
 
-    `folded` has the page's meta tags by their names in lower case; `nodes` its JSON-LD.
+    `folded` has the page's meta tags by their names in lower case; `nodes` its JSON-LD; `marked` what
+    its source can hold.
     """
 
     def __init__(
-        self, tree: turbohtml.Document, folded: Mapping[str, str], nodes: list[jsonld.Node]
+        self,
+        tree: turbohtml.Document,
+        folded: Mapping[str, str],
+        nodes: list[jsonld.Node],
+        marked: int = marks.EVERYTHING,
     ) -> None:
         self._tree = tree
         self._folded = folded
+        self._marked = marked
         # What the page is about comes first: an article before the web page, others last.
         self._nodes = sorted(nodes, key=_rank) if len(nodes) > 1 else nodes
 
@@ -61,12 +67,12 @@ class Byline:
         return (
             _from_meta(self._folded, _PUBLISHED)
             or _from_nodes(self._nodes, "datePublished")
-            or _from_marks(self._tree)
+            or (_from_marks(self._tree) if self._marked & marks.DATED else None)
             or _from_times(self._tree)
             or _from_nodes(self._nodes, "dateCreated")
             or _from_nodes(self._nodes, "uploadDate")
             or _from_lines(self._lines)
-            or _from_classes(self._tree)
+            or (_from_classes(self._tree) if self._marked & marks.DATE_CLASS else None)
         )
 
     @property
@@ -100,13 +106,15 @@ class Byline:
         yield from (self._folded[name] for name in _AUTHOR if name in self._folded)
         yield from _authors_of(self._nodes)
         yield from _labelled(self._folded)
-        yield from _marked_names(self._tree)
+        if self._marked & marks.CREDITED:
+            yield from _marked_names(self._tree)
 
     def _shown_authors(self) -> Iterator[str]:
         yield from _written_by(self._lines)
-        yield from _like_names(self._tree.select("a[href*='/author']")[:_MAX_CALLED])
+        if self._marked & marks.AUTHOR_LINK:
+            yield from _like_names(self._tree.select("a[href*='/author']")[:_MAX_CALLED])
         # A name in a class is a guess; on a page without a date it is mostly a wrong one.
-        if self.published:
+        if self._marked & marks.AUTHOR_CLASS and self.published:
             called = self._tree.select("[class*=author], [class*=byline], a.username")
             yield from _like_names(called[:_MAX_CALLED])
 
@@ -146,6 +154,8 @@ def headline_lines(tree: turbohtml.Document) -> list[str]:
 
 
 def _from_lines(lines: list[str]) -> str | None:
+    if not YEAR.search("\n".join(lines)):
+        return None
     return next((found for line in lines if (found := iso_date(line))), None)
 
 

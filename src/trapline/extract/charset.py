@@ -40,17 +40,25 @@ def decode(body: bytes, content_type: str | None) -> Decoded:
     for mark, encoding in _MARKS:
         if body.startswith(mark):
             return Decoded(body[len(mark) :].decode(encoding, "replace"), encoding)
-    declared = _declared(body, content_type)
-    if not (declared or "").startswith("iso-2022"):
+    if not _is_shifted(body, content_type):
         try:
             return Decoded(_without_nulls(body).decode("utf-8"), "utf-8")
         except UnicodeDecodeError:
             pass
+    declared = _declared(body, content_type)
     if declared:
         text = _decoded_as(declared, body)
         if text is not None and _holes(text, body) <= _TOLERATED_HOLES:
             return Decoded(text, declared)
     return _guess(body, doubtful=declared is not None)
+
+
+def _is_shifted(body: bytes, content_type: str | None) -> bool:
+    """Whether an encoding is declared whose bytes are all those of ASCII, and so valid UTF-8."""
+    # Most bodies do not name one anywhere, which is quicker to see than what they declare.
+    if "2022" not in (content_type or "") and body.find(b"2022", 0, _META_WITHIN) < 0:
+        return False
+    return (_declared(body, content_type) or "").startswith("iso-2022")
 
 
 def _declared(body: bytes, content_type: str | None) -> str | None:

@@ -1,6 +1,7 @@
 """Code blocks: the language that highlighters hide in class names, without line numbers."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 import turbohtml
@@ -40,8 +41,13 @@ def _language_of(block: turbohtml.Element) -> str | None:
             around.append(parent)
     for element in around:
         named = element.attr("data-lang") or element.attr("data-language")
-        match = _LANGUAGE.search(element.attr("class") or "")
-        language = (named or (match[1] if match else "")).strip().lower()
+        language = (named or _language_named(element.attr("class") or "")).strip().lower()
         if language and language not in _NOT_LANGUAGES and " " not in language:
             return language
     return None
+
+
+@lru_cache(maxsize=1_000)
+def _language_named(classes: str) -> str:
+    match = _LANGUAGE.search(classes)
+    return match[1] if match else ""

@@ -161,6 +161,30 @@ def prune(outline: Outline, found: Blocks, chosen: Flags) -> None:
     )  # fmt: skip
 
 
+def chosen_text(chosen: Flags, found: Blocks, outline: Outline) -> str:
+    """What `selection.chosen_text` gives."""
+    shown = outline.rows_of("pre")
+    return _native.chosen_text(
+        outline.nodes, found.texts, outline.code, outline.last,
+        found.first, found.piece_row, found.piece_block, shown, chosen,
+    )  # fmt: skip
+
+
+def with_headline(chosen: Flags, found: Blocks, outline: Outline) -> Flags:
+    """What `selection.with_headline` gives."""
+    headlines = outline.rows_of("h1")
+    if len(headlines) != 1:
+        return chosen
+    start = int(headlines[0])
+    flags = _native.with_headline(chosen, found.first, start, int(outline.last[start]))
+    return chosen if flags is None else np.frombuffer(flags, dtype=np.bool_)
+
+
+def tidy(text: str) -> str:
+    """What `markdown.tidy` gives."""
+    return _native.tidy(text)
+
+
 def read_anchors(*given: Any) -> dict[str, Any]:
     """What `links.read_anchors` gives, and besides what that is given what it makes links with."""
     return _native.links(*given)

@@ -40,17 +40,18 @@ _MONTHS = {
     )
     for name in names.split()
 }
-_DIGIT = re.compile(r"\d")
+# Every date that is understood here has a year, or seconds that have more digits.
+YEAR = re.compile(r"\d{4}")
 
 
 def iso_date(text: str) -> str | None:
     """A date as `2024-05-17` or, if it has a time, `2024-05-17T08:30:00+02:00`; None if none."""
     text = text.strip()[:_MAX_LENGTH]
-    if not _DIGIT.search(text):
+    if not YEAR.search(text):
         return None
     if match := _ISO.search(text):
         return _from_iso(match)
-    if text.isdigit() and len(text) in (10, 13):
+    if text.isdecimal() and len(text) in (10, 13):
         return _from_seconds(int(text[:10]))
     for read in (_from_compact, _from_numbers, _from_words):
         if found := read(text):

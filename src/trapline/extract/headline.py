@@ -14,6 +14,7 @@ _PERMALINK = re.compile(r"\s*[¶#]$")
 _MAX_HEADINGS = 8
 _MAX_LENGTH = 300
 _RELATED = 0.5
+Words = tuple[str, ...]
 
 
 def read_headline(
@@ -21,25 +22,32 @@ def read_headline(
 ) -> str | None:
     """The heading that the title speaks of; without one, the title itself, cut to its subject."""
     shared = folded.get("og:title") or folded.get("twitter:title")
-    titles = [squeezed(text) for text in (shared, title) if text]
-    site = _words(folded.get("og:site_name", ""))
+    titles = list(dict.fromkeys(squeezed(text) for text in (shared, title) if text))
     headings = [
         _PERMALINK.sub("", squeezed(heading.text[: 2 * _MAX_LENGTH]))[:_MAX_LENGTH]
         for heading in tree.find_all("h1")[:_MAX_HEADINGS]
     ]
     if not titles:
         return next(filter(None, headings), None)
-    names = _site_names(titles, site)
-    own = [heading for heading in headings if _words(heading) not in ((), *names)]
-    return _spoken_of(own, titles) or _subject(titles[0], site)
+    site = _words(folded.get("og:site_name", ""))
+    parts = [_parts(title) for title in titles]
+    subject = _words(titles[0])
+    names = ((), *_site_names(parts, subject, site))
+    own = [(heading, words) for heading in headings if (words := _words(heading)) not in names]
+    return (_spoken_of(own, titles, subject) if own else None) or _subject(
+        titles[0], parts[0], site
+    )
 
 
-def _spoken_of(headings: Iterable[str], titles: list[str]) -> str | None:
+def _spoken_of(
+    headings: Iterable[tuple[str, Words]], titles: list[str], subject: Words
+) -> str | None:
     """The heading that shares most words with the titles, if it shares half of its own."""
-    known, first = set(_words(" ".join(titles))), set(_words(titles[0]))
+    first = set(subject)
+    known = first if len(titles) == 1 else set(_words(" ".join(titles)))
     best, highest = None, 0.0
-    for heading in headings:
-        words = set(_words(heading))
+    for heading, said in headings:
+        words = set(said)
         share = len(words & known) / len(words)
         score = share + len(words & first) / max(len(first), 1) / 2
         if share >= _RELATED and score > highest:
@@ -47,16 +55,15 @@ def _spoken_of(headings: Iterable[str], titles: list[str]) -> str | None:
     return best
 
 
-def _site_names(titles: list[str], site: tuple[str, ...]) -> set[tuple[str, ...]]:
+def _site_names(parts: list[list[str]], subject: Words, site: Words) -> set[Words]:
     """What headings say that only name the site: its declared name, the last part of a title."""
-    subjects = {_words(titles[0]), *(_words(_parts(title)[0]) for title in titles)}
-    ends = {_words(parts[-1]) for title in titles if len(parts := _parts(title)) > 1}
-    return ({site} | ends) - subjects
+    ends = {_words(title[-1]) for title in parts if len(title) > 1}
+    return {site, *ends} - {subject, *(_words(title[0]) for title in parts)}
 
 
-def _subject(title: str, site: tuple[str, ...]) -> str:
+def _subject(title: str, parts: list[str], site: Words) -> str:
     """The first part of a title that is not the site's name; one word alone is seldom it."""
-    parts = [part for part in _parts(title) if _words(part) != site] or [title]
+    parts = [part for part in parts if _words(part) != site] or [title]
     return parts[0] if len(_words(parts[0])) > 1 else max(parts, key=len)
 
 
@@ -64,5 +71,5 @@ def _parts(title: str) -> list[str]:
     return [part for part in _JOINT.split(title) if part] or [title]
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _words(text: str) -> Words:
     return tuple(_WORD.findall(text.lower()))

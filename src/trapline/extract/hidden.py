@@ -4,6 +4,8 @@ import re
 
 import turbohtml
 
+from trapline.extract import marks
+
 _BY_ATTRIBUTE = "[hidden], [aria-hidden=true], [style*=none], [style*=hidden], template"
 # A search for the plain word costs a tenth of an expression, and finds every spelling.
 _HIDING = (("none", "display"), ("hidden", "visibility"))
@@ -15,9 +17,16 @@ _MAX_RULE_LENGTH = 4_000
 _SELECTORS_A_LOOK = 100
 
 
-def hidden_roots(tree: turbohtml.Document) -> list[turbohtml.Element]:
-    """The elements that are hidden; whatever is inside them is hidden with them."""
-    roots = [element for element in tree.select(_BY_ATTRIBUTE) if _hides(element)]
+def hidden_roots(
+    tree: turbohtml.Document, marked: int = marks.EVERYTHING
+) -> list[turbohtml.Element]:
+    """The elements that are hidden; whatever is inside them is hidden with them.
+
+    `marked` is what the page's source can hold.
+    """
+    by_attribute = marked & marks.HIDDEN
+    found = tree.select(_BY_ATTRIBUTE) if by_attribute else tree.find_all("template")
+    roots = [element for element in found if _hides(element)]
     selectors = sorted(_hiding_selectors(tree))
     for start in range(0, len(selectors), _SELECTORS_A_LOOK):
         roots += tree.select(",".join(selectors[start : start + _SELECTORS_A_LOOK]))

@@ -4,18 +4,22 @@ import re
 
 from turbohtml.detect import LanguageDetection, detect_language
 
+# Not by way of `compiled`: who reads files needs this, and not numpy.
+try:
+    from trapline.extract import _native
+except ImportError:
+    _native = None  # type: ignore[assignment]
+
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 _SURE_ENOUGH = LanguageDetection(threshold=0.6)
 _MIN_LETTERS = 40
 _SAMPLE = 3_000
 # Words that make up a seventh of any English text, and of no other. To count them takes a tenth of
 # the time that the detector takes, and most pages are in English.
-_ENGLISH = frozenset(
-    re.findall(r"\w+", "the and to that with are by be this from which as on it you")
-)
-_ENGLISH_SHARE = 1 / 8
-_ENGLISH_SAMPLE = 1_000
-_ENGLISH_WORDS = 40
+_ENGLISH = tuple(re.findall(r"\w+", "the and to that with are by be this from which as on it you"))
+# How much of a text is looked at, how many words that must have, and the share that are common. Of
+# more words fewer need be: pages begin with headings, code and lists of contents.
+_LOOKS = ((1_000, 40, 1 / 8), (_SAMPLE, 60, 1 / 10))
 # ISO 639-3, which the detector speaks, to the two-letter codes that pages declare.
 _TWO_LETTERS = dict(
     pair.split("=")
@@ -55,6 +59,18 @@ def detected_language(text: str) -> str | None:
 
 
 def _is_plainly_english(text: str) -> bool:
-    words = text[:_ENGLISH_SAMPLE].lower().split()
-    common = sum(map(_ENGLISH.__contains__, words))
-    return len(words) >= _ENGLISH_WORDS and common >= _ENGLISH_SHARE * len(words)
+    for letters, fewest, share in _LOOKS:
+        words, common = common_words(text, letters, _ENGLISH)
+        if words >= fewest and common >= share * words:
+            return True
+    return False
+
+
+def common_words_in_python(text: str, letters: int, common: tuple[str, ...]) -> tuple[int, int]:
+    """How many words a text has among its first letters, and how many of them are common ones."""
+    words = text[:letters].lower().split()
+    return len(words), sum(map(frozenset(common).__contains__, words))
+
+
+_AVAILABLE = _native is not None
+common_words = _native.common_words if _AVAILABLE else common_words_in_python

@@ -9,7 +9,7 @@ import numpy as np
 import turbohtml
 from msgspec.structs import replace
 
-from trapline.extract import compiled
+from trapline.extract import compiled, marks
 from trapline.extract.hidden import hidden_roots
 from trapline.extract.outline import Ints, Outline, read_outline
 from trapline.extract.regions import landmarks
@@ -32,20 +32,34 @@ class Links:
 
 
 def read_links(
-    tree: turbohtml.Document, resolver: Resolver, outline: Outline | None = None
+    tree: turbohtml.Document,
+    resolver: Resolver,
+    outline: Outline | None = None,
+    marked: int = marks.EVERYTHING,
 ) -> Links:
-    """Read every link of a page once. `outline` is the tree's, if it is already read."""
+    """Read every link of a page once.
+
+    `outline` is the tree's, if it is already read; `marked` what the page's source can hold.
+    """
     outline = outline or read_outline(tree)
-    rows = np.sort(np.concatenate((outline.rows_of("a"), outline.rows_of("area"))))[:MAX_LINKS]
-    # What stands in a template is not on the page until a script puts it there.
-    rows = rows[outline.enclosing(outline.rows_of("template"), rows) == 0]
+    rows = _rows_of_links(outline)
     anchors = list(map(outline.nodes.__getitem__, rows.tolist()))
-    hidden = _hidden(tree, outline, rows)
-    placed = _placed(tree, outline, rows)
+    hidden = _hidden(tree, outline, rows, marked)
+    placed = _placed(tree, outline, rows, marked)
     other: dict[str, None] = {}
     read = read_anchors_compiled if compiled.AVAILABLE else read_anchors
     found = read(anchors, placed, hidden, resolver.references, other)
     return Links(tuple(found.values()), tuple(other))
+
+
+def _rows_of_links(outline: Outline) -> Ints:
+    rows, areas = outline.rows_of("a"), outline.rows_of("area")
+    if len(areas):
+        rows = np.sort(np.concatenate((rows, areas)))
+    rows = rows[:MAX_LINKS]
+    # What stands in a template is not on the page until a script puts it there.
+    templates = outline.rows_of("template")
+    return rows[outline.enclosing(templates, rows) == 0] if len(templates) else rows
 
 
 def read_anchors_compiled(
@@ -95,23 +109,22 @@ def _rels_of(rel: str) -> tuple[str, ...]:
     return tuple(rel.lower().split())
 
 
-def _hidden(tree: turbohtml.Document, outline: Outline, rows: Ints) -> list[bool]:
-    roots = outline.found(hidden_roots(tree)) if len(rows) else rows
-    found: list[bool] = (outline.enclosing(roots, rows) > 0).tolist()
+def _hidden(tree: turbohtml.Document, outline: Outline, rows: Ints, marked: int) -> list[bool]:
+    roots = hidden_roots(tree, marked) if len(rows) else []
+    if not roots:
+        return [False] * len(rows)
+    found: list[bool] = (outline.enclosing(outline.found(roots), rows) > 0).tolist()
     return found
 
 
-def _placed(tree: turbohtml.Document, outline: Outline, rows: Ints) -> list[Region]:
+def _placed(tree: turbohtml.Document, outline: Outline, rows: Ints, marked: int) -> list[Region]:
     regions = [Region.BODY] * len(rows)
     covered = -1
-    found = landmarks(tree) if len(rows) else []
-    starts = outline.found([landmark for landmark, _ in found]).tolist()
-    # Both are in the order of the page, and what was cut off comes last.
-    for row, (_, region) in zip(starts, found, strict=False):
+    for row, region in landmarks(tree, outline, marked) if regions else ():
         if row <= covered:
             continue
         covered = int(outline.last[row])
-        first, past = np.searchsorted(rows, (row, covered + 1)).tolist()
+        first, past = rows.searchsorted((row, covered + 1)).tolist()
         regions[first:past] = [region] * (past - first)
     return regions
 

@@ -10,6 +10,7 @@ from trapline.extract import compiled
 from trapline.extract.code import mark_code
 from trapline.extract.footnotes import NOTE, REFERENCE, mark_footnotes, write_note, write_reference
 from trapline.extract.formulas import FORMULA, mark_formulas, write_formula
+from trapline.extract.outline import Outline
 from trapline.extract.tables import arrange_tables
 from trapline.extract.targets import Targets
 
@@ -36,15 +37,25 @@ _EMPHASIS: Final = re.compile(
 # What has no part in this: text, code between single marks, other tags.
 _PLAIN: Final = re.compile(r"(?:[^`~<]++|`[^`]++`(?!`)|~(?!~~)|<(?!strong>|em>))++")
 _CODE_MARK: Final = re.compile(r"`+|~{3,}")
+# Two spaces before a line's end are a break, one is an accident.
+_ACCIDENT: Final = re.compile(r" (?<!  )\n")
 _TABLES: Final = turbohtml.Markdown.Tables(cell_blocks="text")
+# What is changed in a tree before it is written, and the tag without which nothing would be.
+_MARKED: Final = (
+    ("pre", mark_code),
+    (FORMULA, mark_formulas),
+    ("a", mark_footnotes),
+    ("table", arrange_tables),
+)
 
 
-def render(body: turbohtml.Element, absolute: Targets, *, drop_data_images: bool = True) -> str:
-    """The same tree gives the same text. The tree is changed."""
-    mark_code(body)
-    mark_formulas(body)
-    mark_footnotes(body)
-    arrange_tables(body)
+def render(
+    body: turbohtml.Element, absolute: Targets, outline: Outline, *, drop_data_images: bool = True
+) -> str:
+    """The same tree gives the same text. The tree, which is of the outline's page, is changed."""
+    for tag, mark in _MARKED:
+        if outline.may_have(tag):
+            mark(body)
     options = turbohtml.Markdown(
         tables=_TABLES,
         converters={
@@ -57,7 +68,8 @@ def render(body: turbohtml.Element, absolute: Targets, *, drop_data_images: bool
             REFERENCE: write_reference,
         },
     )
-    return _tidy(body.to_markdown(options))
+    written = body.to_markdown(options)
+    return compiled.tidy(written) if compiled.AVAILABLE else tidy(written)
 
 
 def _with_marks(text: str) -> str:
@@ -92,7 +104,8 @@ def _code_end(text: str, mark: re.Match[str]) -> int | None:
     return code.end() if code else None
 
 
-def _tidy(text: str) -> str:
+def tidy(text: str) -> str:
+    """Mend emphasis, breaks and blank lines; drop what is not seen."""
     if "</strong>" in text or "</em>" in text:
         text = _with_marks(text)
     if not text.isascii():
@@ -100,9 +113,7 @@ def _tidy(text: str) -> str:
             if char in text:
                 text = text.replace(char, "")
     if " \n" in text:
-        # Two spaces before a line's end are a break; any other number is an accident.
-        text = text.replace("  \n", "\x00").replace(" \n", "\n").replace("\x00", "  \n")
-        text = text.replace("\n  \n", "\n\n")
+        text = _ACCIDENT.sub("\n", text).replace("\n  \n", "\n\n")
     while "\n\n\n" in text:
         text = text.replace("\n\n\n", "\n\n")
     text = text.strip("\n ")

@@ -11,6 +11,7 @@ from trapline.extract.byline import Byline, squeezed
 from trapline.extract.dates import date_in_url
 from trapline.extract.headline import read_headline
 from trapline.extract.language import declared_language, detected_language
+from trapline.extract.marks import EVERYTHING
 from trapline.extract.resolve import Resolver
 from trapline.model import Metadata
 
@@ -55,12 +56,18 @@ _DENSE = re.compile("[\u3040-\u9fff]+")
 
 
 def read_metadata(
-    tree: turbohtml.Document, resolver: Resolver, nodes: list[jsonld.Node] | None = None
+    tree: turbohtml.Document,
+    resolver: Resolver,
+    nodes: list[jsonld.Node] | None = None,
+    marked: int = EVERYTHING,
 ) -> Metadata:
-    """Everything that the page declares. `nodes` is its JSON-LD, if it is already read."""
+    """Everything that the page declares.
+
+    `nodes` is its JSON-LD, if it is already read; `marked` what its source can hold.
+    """
     declared = _declared(tree)
     folded = _folded(declared)
-    byline = Byline(tree, folded, jsonld.read_nodes(tree) if nodes is None else nodes)
+    byline = Byline(tree, folded, jsonld.read_nodes(tree) if nodes is None else nodes, marked)
     root = tree.root
     links = [(_rel(link), link) for link in tree.find_all("link")]
     title = _title(tree, folded)

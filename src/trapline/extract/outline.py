@@ -81,6 +81,11 @@ class Outline:
         code = TAG[tag]
         return self.by_code[self.code_starts[code] : self.code_starts[code + 1]]
 
+    def may_have(self, tag: str) -> bool:
+        """Whether the page has such elements, or was too large to be looked at whole."""
+        code = TAG[tag]
+        return self.cut or self.code_starts[code] < self.code_starts[code + 1]
+
     def enclosing(self, elements: Ints, rows: Ints) -> Ints:
         """How many of `elements` (ascending rows) each of `rows` is or stands in."""
         if not len(elements):

@@ -21,14 +21,14 @@ from trapline.extract.documents import Kind, Limits, kind_of, read_document
 from trapline.extract.fallback import asks_for_scripts, fallback_text
 from trapline.extract.images import read_images
 from trapline.extract.links import read_links
+from trapline.extract.marks import read_marks
 from trapline.extract.metadata import describe_text, read_metadata
 from trapline.extract.outline import Flags, Outline
 from trapline.extract.pruning import open_templates
-from trapline.extract.reader import choose, prune, read_outline
+from trapline.extract.reader import choose, chosen_text, prune, read_outline, with_headline
 from trapline.extract.reading import Features
 from trapline.extract.resolve import Resolver
 from trapline.extract.scorer import Scorer, shipped_scorer
-from trapline.extract.selection import chosen_text, with_headline
 from trapline.extract.structured import read_structured
 from trapline.extract.summary import summarise
 from trapline.extract.targets import Targets
@@ -69,12 +69,14 @@ def extract_html(
 ) -> Document:
     """As `extract`, for text that is known to be HTML, and with a model of one's own."""
     tree = turbohtml.parse(decoded.text, positions=False, allow_declarative_shadow_roots=False)
-    resolver = Resolver(tree, url)
     formats = options.formats
+    # This search makes the parser's index of tags, which the following ones look into.
     nodes = jsonld.read_nodes(tree)
-    metadata = read_metadata(tree, resolver, nodes)
+    resolver = Resolver(tree, url)
+    marked = read_marks(decoded.text)
+    metadata = read_metadata(tree, resolver, nodes, marked)
     outline = read_outline(tree)
-    links = read_links(tree, resolver, outline).on_page if Format.LINKS in formats else ()
+    links = read_links(tree, resolver, outline, marked).on_page if Format.LINKS in formats else ()
     images = read_images(tree, resolver) if Format.IMAGES in formats else ()
     structured = (
         read_structured(tree, url, nodes).as_json() if Format.STRUCTURED in formats else None
@@ -156,7 +158,7 @@ class _Contents:
             text, missing = fallback_text(tree)
             return Content(page_type, text, text, None, _sentences([missing, *warnings]))
         prune(outline, reading.blocks, self._shown(chosen, reading))
-        html, written = self._rendered(tree.find("body") or tree.root, resolver)
+        html, written = self._rendered(tree.find("body") or tree.root, outline, resolver)
         words = int(reading.blocks.words[chosen].sum())
         content = Content(page_type, text, written, html, _sentences(warnings), words)
         if not self._takes_main_content():
@@ -185,16 +187,17 @@ class _Contents:
         return with_headline(chosen, reading.blocks, reading.outline)
 
     def _rendered(
-        self, body: turbohtml.Element | None, resolver: Resolver
+        self, body: turbohtml.Element | None, outline: Outline, resolver: Resolver
     ) -> tuple[str | None, str]:
         if body is None:
             return None, ""
-        open_templates(body)
+        if outline.may_have("template"):
+            open_templates(body)
         html = clean_html(body, resolver) if Format.HTML in self.options.formats else None
         if Format.MARKDOWN not in self.options.formats:
             return html, ""
         drop = self.options.remove_base64_images
-        return html, markdown.render(body, Targets(resolver), drop_data_images=drop)
+        return html, markdown.render(body, Targets(resolver), outline, drop_data_images=drop)
 
 
 def _without_scripts(reading: Features, chosen: Flags) -> bool:

@@ -18,6 +18,18 @@ def choose(scores: Floats, blocks: Blocks, floor: float) -> Flags:
     return selection.choose(scores, blocks, floor)
 
 
+def chosen_text(chosen: Flags, blocks: Blocks, outline: Outline) -> str:
+    if compiled.AVAILABLE:
+        return compiled.chosen_text(chosen, blocks, outline)
+    return selection.chosen_text(chosen, blocks, outline)
+
+
+def with_headline(chosen: Flags, blocks: Blocks, outline: Outline) -> Flags:
+    if compiled.AVAILABLE:
+        return compiled.with_headline(chosen, blocks, outline)
+    return selection.with_headline(chosen, blocks, outline)
+
+
 def prune(outline: Outline, blocks: Blocks, chosen: Flags) -> None:
     if compiled.AVAILABLE:
         compiled.prune(outline, blocks, chosen)

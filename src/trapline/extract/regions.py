@@ -2,12 +2,11 @@
 
 import turbohtml
 
+from trapline.extract import marks
+from trapline.extract.outline import Outline
 from trapline.model import Region
 
-_LANDMARKS = (
-    "header, nav, footer, [role=banner], [role=navigation], [role=contentinfo],"
-    "#header, #masthead, #nav, #navigation, #navbar, #menu, #footer, #colophon"
-)
+_IDS = "#header, #masthead, #nav, #navigation, #navbar, #menu, #footer, #colophon"
 _BY_TAG = {"header": Region.HEADER, "nav": Region.NAV, "footer": Region.FOOTER}
 _BY_ROLE = {
     "banner": Region.HEADER,
@@ -22,12 +21,22 @@ _BY_ID = {
 }
 
 
-def landmarks(tree: turbohtml.Document) -> list[tuple[turbohtml.Element, Region]]:
-    """What stands outside the body, in document order; of nested ones the outermost counts."""
+def landmarks(
+    tree: turbohtml.Document, outline: Outline, marked: int = marks.EVERYTHING
+) -> list[tuple[int, Region]]:
+    """What stands outside the body, by ascending rows; of nested ones the outermost counts.
+
+    `marked` is what the page's source can hold.
+    """
+    rows = {row for tag in _BY_TAG for row in outline.rows_of(tag).tolist()}
+    others = tree.select(_IDS) if marked & marks.LANDMARK_ID else []
+    if marked & marks.LANDMARK_ROLE:
+        others += (one for one in tree.select("[role]") if one.attr("role") in _BY_ROLE)
+    if others:
+        rows.update(outline.found(others).tolist())
+    found = ((row, outline.nodes[row]) for row in sorted(rows))
     return [
-        (landmark, _region_of(landmark))
-        for landmark in tree.select(_LANDMARKS)
-        if not _belongs_to_content(landmark)
+        (row, _region_of(landmark)) for row, landmark in found if not _belongs_to_content(landmark)
     ]
 
 

@@ -134,7 +134,8 @@ def _directories(base: str) -> list[str]:
     root = address.index("/", len("https://"))
     found: list[str] = []
     end = len(address)
-    for _ in range(_MAX_UPS + 1):
-        end = max(address.rfind("/", root, end), root)
+    while len(found) <= _MAX_UPS and end > root:
+        end = address.rfind("/", root, end)
         found.append(address[: end + 1])
-    return found
+    # From the topmost directory no way leads up.
+    return found + found[-1:] * (_MAX_UPS + 1 - len(found))

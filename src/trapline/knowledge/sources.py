@@ -4,15 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, Literal
+from uuid import UUID
 
 import msgspec
 
 from trapline.db.connection import Connection
 from trapline.errors import Conflict, NotFound
+from trapline.knowledge import tally
 from trapline.knowledge.applications import LONGEST_NAME, named, often
 from trapline.knowledge.config import IngestConfig
 from trapline.knowledge.sql import sources as queries
-from trapline.knowledge.sql import tally
 from trapline.knowledge.sql.sources import SourceRow
 from trapline.model import (
     ApplicationId,
@@ -88,7 +89,7 @@ async def of_site(conn: Connection, new: NewSource, site_id: SiteId) -> SourceRo
 async def begin(conn: Connection, source_ids: Sequence[SourceId], job_id: JobId) -> None:
     """Note the job that fills sources that are fetched; they are counted from the start."""
     await queries.begin_job(conn, source_ids=source_ids, job_id=job_id)
-    await tally.forget_tally(conn, scopes=source_ids, but_job_id=job_id)
+    await tally.forget(conn, source_ids, but_job_id=job_id)
 
 
 async def change(
@@ -112,10 +113,17 @@ async def change(
     return changed
 
 
-async def delete(conn: Connection, source_ids: Sequence[SourceId]) -> int:
-    """Delete sources with all that search reads of them."""
-    await tally.forget_tally(conn, scopes=source_ids, but_job_id=None)
-    return await queries.delete_sources(conn, source_ids=source_ids)
+async def delete(
+    conn: Connection, source_ids: Sequence[SourceId], application_id: ApplicationId | None = None
+) -> int:
+    """Delete sources with all that search reads of them, and what is counted of their application.
+
+    Sources before counts: a job that ends takes them in that order too.
+    """
+    deleted = await queries.delete_sources(conn, source_ids=source_ids)
+    scopes: list[UUID] = [*source_ids, *([application_id] if application_id else [])]
+    await tally.forget(conn, scopes)
+    return deleted
 
 
 def short_name(text: str) -> str:

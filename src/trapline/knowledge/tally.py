@@ -1,7 +1,7 @@
 """Counts of items by source and application: added as they change, folded into few rows."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -64,6 +64,8 @@ async def fold(database: Database) -> int:
 
 
 async def _fold(conn: Connection) -> int:
+    if not await queries.may_fold(conn):
+        return 0
     rows = await queries.take_unfolded(conn, most=AT_ONCE)
     sums: dict[tuple[OrganisationId, UUID, JobId | None, datetime], list[int]] = defaultdict(
         lambda: [0, 0, 0, 0]
@@ -87,8 +89,17 @@ async def _fold(conn: Connection) -> int:
     return len(rows)
 
 
+async def forget(
+    conn: Connection, scopes: Sequence[UUID], *, but_job_id: JobId | None = None
+) -> None:
+    """Drop what is counted of sources or applications; what a job did for them can stay."""
+    await queries.hold_off_folding(conn)
+    await queries.forget_tally(conn, scopes=scopes, but_job_id=but_job_id)
+
+
 async def close_job(conn: Connection, job_id: JobId) -> None:
     """Count what a job that has ended left undone as cancelled."""
+    await queries.hold_off_folding(conn)
     await queries.close_job(conn, job_id=job_id)
 
 

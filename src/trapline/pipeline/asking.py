@@ -7,8 +7,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from trapline.errors import TookTooLong
-from trapline.model import JobId, MemberId, OrganisationId, TraceId
+from trapline.errors import TookTooLong, Unauthorised
+from trapline.model import ApiKeyId, JobId, MemberId, OrganisationId, TraceId
+
+
+class AskerChanged(Unauthorised):
+    """Who was known a moment ago may not do this now, or is somebody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who someone is taken for by what was known a moment ago; to be looked up before anything is done."""
+
+    api_key_id: ApiKeyId | None
+    """None: nobody in particular, on a server without keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +33,8 @@ class Asker:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     job_id: JobId | None = None
     """The id that the job shall have; a new one if None."""
+    claim: Claim | None = None
+    """Set where it is not established who asks."""
 
 
 @asynccontextmanager

@@ -13,7 +13,6 @@ from trapline.knowledge import applications, sources, tally
 from trapline.knowledge.sql import applications as application_queries
 from trapline.knowledge.sql import intake as intake_queries
 from trapline.knowledge.sql import sources as queries
-from trapline.knowledge.sql import tally as tally_queries
 from trapline.knowledge.sql.applications import ApplicationRow
 from trapline.knowledge.sql.intake import IntakeRow
 from trapline.knowledge.sql.sources import SourceRow
@@ -195,8 +194,7 @@ async def delete_application(conn: Connection, application: ApplicationRow) -> i
             continue
     fetched = [row.source_id for row in rows if row.kind != "file"]
     await source_schedules.forget(conn, application.organisation_id, fetched)
-    await sources.delete(conn, [row.source_id for row in rows])
-    await tally_queries.forget_tally(conn, scopes=[application.id], but_job_id=None)
+    await sources.delete(conn, [row.source_id for row in rows], application.id)
     await applications.delete(conn, application.id)
     return len(rows)
 

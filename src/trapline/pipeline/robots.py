@@ -59,9 +59,20 @@ class RobotsFiles:
             return found
         return await self._of(f"{origin}{_UNVERIFIED}")
 
-    async def _of(self, origin: str) -> OriginRobots:
+    def is_known(self, origin: str, *, verify_tls: bool = True) -> bool:
+        """Whether nobody needs to be asked for the robots.txt of an origin."""
+        found = self._known(origin)
+        if found is None or verify_tls or found.exit_code is not ExitCode.TLS_FAILURE:
+            return found is not None
+        return self._known(f"{origin}{_UNVERIFIED}") is not None
+
+    def _known(self, origin: str) -> OriginRobots | None:
         known = self._files.get(origin)
-        if known is not None and known.expires_at > datetime.now(UTC):
+        return known if known is not None and known.expires_at > datetime.now(UTC) else None
+
+    async def _of(self, origin: str) -> OriginRobots:
+        known = self._known(origin)
+        if known is not None:
             return known
         asking = self._asking.get(origin)
         if asking is None:

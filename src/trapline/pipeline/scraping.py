@@ -4,14 +4,14 @@ It is a job with one task that nobody else runs. It waits at the host's gate and
 organisation's limit as any other, leaves the same provenance, and ends in the same transaction.
 """
 
-import asyncio
-from collections.abc import Awaitable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 import msgspec
 
+from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.errors import (
     OUTCOMES,
@@ -26,17 +26,19 @@ from trapline.extract.diff import Diff, diff
 from trapline.frontier.url import origin_of, url_hash
 from trapline.model import Document, Fetched, JobId, OrganisationId, PageId
 from trapline.pipeline import documents
-from trapline.pipeline.asking import Asker, until
+from trapline.pipeline.asking import Asker, AskerChanged, until
 from trapline.pipeline.crawls import Crawl
 from trapline.pipeline.kinds import PAGE, SCRAPE, PageTask
 from trapline.pipeline.options import DEFAULT_TIMEOUT, PageOptions, ScrapeOptions
 from trapline.pipeline.sql import known
+from trapline.pipeline.sql import scraping as scrapes
 from trapline.pipeline.sql.known import KnownPagesRow, StoredVersion
+from trapline.pipeline.sql.scraping import BeginScrapeRow
 from trapline.pipeline.steps import Steps
 from trapline.pipeline.submit import host_gate
 from trapline.pipeline.visits import PageVisit
 from trapline.queue import jobs
-from trapline.queue.direct import Direct, Held, ended_by
+from trapline.queue.direct import Beginning, Direct, Held, ended_by
 from trapline.queue.finishing import Attempt
 from trapline.queue.jobs import NewJob
 from trapline.queue.retries import Verdict
@@ -49,6 +51,10 @@ from trapline.store.pages import Change
 _READING: Final = timedelta(seconds=5)
 # What waits to be stored is in memory; a page that is larger is stored before it is answered.
 _LARGE: Final = 2**20
+
+
+# What `tenancy.refused` says.
+_ASKER: Final = "asker"
 
 
 class NotCached(NotFound):
@@ -122,7 +128,11 @@ class Scraper:
 
         With `answer_first` a page that was read may be stored after this returns, by `afterwards`:
         then nothing is said of its visit, version and change.
+
+        Who asks with a claim that does not hold gets AskerChanged, before anything is done or told.
         """
+        if not self._begins_at_once(options):
+            asker = await self._established(asker)
         await self.settled(_page(asker.organisation_id, options.url))
         stored = await self._stored(asker, options)
         if stored is not None:
@@ -132,7 +142,7 @@ class Scraper:
         crawl = self.steps.crawls.make(job.id, asker.organisation_id, options)
         if not options.ignore_robots:
             await self._robots(crawl, options.url, latest)
-        held, known = await self._begin(job, _task(asker, options), options, latest)
+        held, known = await self._begin(asker, job, options, latest)
         attempt = await self._attempt(crawl, held, latest, known)
         first = answer_first and self._may_be_stored_later(attempt)
         if first:
@@ -205,27 +215,46 @@ class Scraper:
             await self.steps.robots_of(crawl, origin_of(url))
 
     async def _begin(
-        self, job: NewJob, task: NewTask, options: PageOptions, latest: datetime
-    ) -> tuple[Held, Awaitable[KnownPagesRow] | None]:
-        """Take a place at the host, and look up meanwhile what is known of the page."""
-        known = asyncio.create_task(
-            self.steps.known.find(job.organisation_id, options.site_id, options.url),
-            name="known page",
+        self, asker: Asker, job: NewJob, options: PageOptions, latest: datetime
+    ) -> tuple[Held, KnownPagesRow | None]:
+        """Take a place at the host; the same statement tells what is known of the page."""
+        found: list[BeginScrapeRow] = []
+
+        async def ask(conn: Connection, asked: Beginning) -> BeginScrapeRow:
+            found.append(await _begun(conn, asked, asker, options))
+            return found[-1]
+
+        held = await self.direct.begin(job, _task(asker, options), latest=latest, ask=ask)
+        # Who had to wait asks again: others may have visited the page since.
+        useless = held.waited_for or job.zero_data_retention
+        return held, None if useless else _known(found[-1])
+
+    # Who asks
+
+    def _begins_at_once(self, options: PageOptions) -> bool:
+        """Whether the first thing to be done is to take a place: then, who asks is looked up there."""
+        scrape = options.scrape
+        older = scrape.max_age or scrape.only_cached or scrape.min_age is not None
+        asks_nobody = options.ignore_robots or self.steps.robots.is_known(
+            origin_of(options.url), verify_tls=scrape.verify_tls
         )
-        held = None
-        try:
-            held = await self.direct.begin(job, task, latest=latest)
-        finally:
-            # Who had to wait asks again: others may have visited the page since.
-            useless = held is None or held.waited_for or job.zero_data_retention
-            if useless:
-                known.cancel()
-                # What it may have failed of matters to nobody now.
-                await asyncio.gather(known, return_exceptions=True)
-        return held, None if useless else known
+        return asks_nobody and not older
+
+    async def _established(self, asker: Asker) -> Asker:
+        claim = asker.claim
+        if claim is None:
+            return asker
+        reason = await self.database.statement(
+            lambda conn: scrapes.refused(
+                conn, api_key_id=claim.api_key_id, organisation_id=asker.organisation_id
+            )
+        )
+        if reason is not None:
+            raise AskerChanged
+        return replace(asker, claim=None)
 
     async def _attempt(
-        self, crawl: Crawl, held: Held, latest: datetime, known: Awaitable[KnownPagesRow] | None
+        self, crawl: Crawl, held: Held, latest: datetime, known: KnownPagesRow | None
     ) -> Attempt:
         """Visit the page; a visit that comes to nothing is finished here, by what it was ended by."""
         task = held.task
@@ -310,6 +339,50 @@ def _task(asker: Asker, options: PageOptions) -> NewTask:
         gate=host_gate(options, options.url),
         max_attempts=1,
         trace_id=asker.trace_id,
+    )
+
+
+async def _begun(
+    conn: Connection, asked: Beginning, asker: Asker, options: PageOptions
+) -> BeginScrapeRow:
+    claim = asker.claim
+    row = await scrapes.begin_scrape(
+        conn,
+        jobs=asked.jobs,
+        tasks=asked.tasks,
+        gates=asked.gates,
+        latest=asked.latest,
+        agent_id=asked.agent_id,
+        lease_time=asked.lease_time,
+        again=asked.again,
+        is_claimed=claim is not None,
+        api_key_id=None if claim is None else claim.api_key_id,
+        organisation_id=asker.organisation_id,
+        given_site=options.site_id,
+        origin=origin_of(options.url),
+        hash=url_hash(options.url),
+    )
+    assert row is not None  # noqa: S101 (a function with OUT columns has one row)
+    if row.blocked_by == _ASKER:
+        raise AskerChanged
+    return row
+
+
+def _known(row: BeginScrapeRow) -> KnownPagesRow:
+    return KnownPagesRow(
+        position=1,
+        site_id=row.site_id,
+        last_visit_at=row.last_visit_at,
+        last_contentful_at=row.last_contentful_at,
+        last_etag=row.last_etag,
+        last_modified=row.last_modified,
+        looks=row.looks,
+        changes=row.changes,
+        seconds=row.seconds,
+        failures=row.failures,
+        due_at=row.due_at,
+        version_id=row.version_id,
+        content_hash=row.content_hash,
     )
 
 

@@ -165,9 +165,7 @@ class Steps:
             version = await known.version_by_id(conn, version_id=version_id)
         return "" if version is None else version.markdown
 
-    async def visit(
-        self, crawl: Crawl, task: Task, known: Awaitable[KnownPagesRow] | None = None
-    ) -> Finished:
+    async def visit(self, crawl: Crawl, task: Task, known: KnownPagesRow | None = None) -> Finished:
         """Visit a page: decide, fetch, extract, and judge its links. `known`: it is looked up already."""
         payload: PageTask = task.payload
         site_id, before = await self._known(crawl, task, known)
@@ -204,14 +202,14 @@ class Steps:
         )
 
     async def _known(
-        self, crawl: Crawl, task: Task, known: Awaitable[KnownPagesRow] | None
+        self, crawl: Crawl, task: Task, known: KnownPagesRow | None
     ) -> tuple[SiteId, KnownPagesRow | None]:
         """Return the site that a page belongs to, and what an earlier visit left of the page."""
         url, origin = task.payload.url, origin_of(task.payload.url)
         if task.zero_data_retention:
             return await self.crawls.site_of(crawl, origin), None
         site_id = crawl.options.site_id or crawl.sites.get(origin)
-        found = await (known or self.known.find(crawl.organisation_id, site_id, url))
+        found = known or await self.known.find(crawl.organisation_id, site_id, url)
         if found.site_id is None:
             return await self.crawls.site_of(crawl, origin), None
         crawl.sites[origin] = found.site_id

@@ -1,7 +1,7 @@
 """What is finished behind an answer: attempts whose callers have all that they asked for.
 
-They gather for a moment, so that callers who come one after the other share a finishing transaction,
-and go at once when somebody needs what they hold or what they will have written.
+They gather until none has come for a moment, so that callers who come one after the other share a
+finishing transaction, and go at once when somebody needs what they hold or what they will have written.
 """
 
 import asyncio
@@ -15,8 +15,11 @@ from trapline.queue.finishing import Attempt
 
 log = get_logger(__name__)
 
-# Long enough for a few that come one after the other, and all that a killed process can lose.
-GATHER: Final = 0.05
+# When none has come for so long, those that have gathered go; and at the latest after so long, in a
+# stream of them, or when they are so many. It is what a killed process can lose.
+QUIET: Final = 0.05
+LONGEST: Final = 0.2
+ENOUGH: Final = 32
 # Whoever answers while so many wait, waits too.
 MOST: Final = 64
 # How long a reader waits for what was answered before, and how often a failed finish is tried again.
@@ -40,14 +43,19 @@ class Afterwards:
         self,
         end: Callable[[Attempt], asyncio.Future[None]],
         *,
-        gather: float = GATHER,
+        quiet: float = QUIET,
+        longest: float = LONGEST,
+        enough: int = ENOUGH,
         most: int = MOST,
     ) -> None:
         self._end = end
-        self._gather = gather
+        self._quiet = quiet
+        self._longest = longest
+        self._enough = enough
         self._most = most
         self._pending: set[_Pending] = set()
         self._gathered: list[_Pending] = []
+        self._latest = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
@@ -62,8 +70,13 @@ class Afterwards:
         pending = _Pending(attempt, about, loop.create_future())
         self._pending.add(pending)
         self._gathered.append(pending)
-        if self._timer is None:
-            self._timer = loop.call_later(self._gather, self.hurry)
+        if len(self._gathered) == 1:
+            self._latest = loop.time() + self._longest
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_at(min(loop.time() + self._quiet, self._latest), self.hurry)
+        if len(self._gathered) >= self._enough:
+            self.hurry()
         while len(self._pending) > self._most:
             self.hurry()
             await asyncio.wait({p.done for p in self._pending}, return_when=asyncio.FIRST_COMPLETED)

@@ -8,10 +8,10 @@ import asyncio
 import itertools
 import random
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import asyncpg
 import msgspec
@@ -19,7 +19,7 @@ import msgspec
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.errors import Conflict, ExitCode, TookTooLong
-from trapline.model import TaskId
+from trapline.model import AgentId, TaskId
 from trapline.queue import jobs
 from trapline.queue.afterwards import Afterwards
 from trapline.queue.agents import Agent
@@ -30,7 +30,6 @@ from trapline.queue.notices import Bell
 from trapline.queue.quotas import used_up
 from trapline.queue.retries import RetryPolicy, Verdict, judge
 from trapline.queue.sql import direct as queries
-from trapline.queue.sql.direct import BeginDirectRow
 from trapline.queue.tasks import NewTask, Rows, Task
 from trapline.queue.together import Together
 
@@ -57,6 +56,55 @@ class Held:
     waited_for: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What `queue.begin_direct` is asked with."""
+
+    jobs: Sequence[tuple[Any, ...]]
+    tasks: Sequence[tuple[Any, ...]]
+    gates: Sequence[tuple[Any, ...]]
+    latest: datetime
+    agent_id: AgentId
+    lease_time: timedelta
+    again: bool
+
+
+class Place(Protocol):
+    """What it answers: a place and what is held there, or what is in the way."""
+
+    @property
+    def gate_id(self) -> int | None: ...
+    @property
+    def begin_at(self) -> datetime | None: ...
+    @property
+    def blocked_by(self) -> str | None: ...
+    @property
+    def task_id(self) -> TaskId | None: ...
+    @property
+    def lane_id(self) -> int | None: ...
+    @property
+    def lease_id(self) -> int | None: ...
+
+
+Ask = Callable[[Connection, Beginning], Awaitable[Place]]
+"""One statement that calls `queue.begin_direct`, and may find out more; it may run more than once."""
+
+
+async def _ask_alone(conn: Connection, asked: Beginning) -> Place:
+    place = await queries.begin_direct(
+        conn,
+        jobs=asked.jobs,
+        tasks=asked.tasks,
+        gates=asked.gates,
+        latest=asked.latest,
+        agent_id=asked.agent_id,
+        lease_time=asked.lease_time,
+        again=asked.again,
+    )
+    assert place is not None  # noqa: S101 (a function with OUT columns has one row)
+    return place
+
+
 @dataclass(slots=True)
 class Direct:
     """The direct tasks of this process. What ends at the same time is finished together."""
@@ -73,15 +121,17 @@ class Direct:
         self._ending = Together(self._finish)
         self.afterwards = Afterwards(self._ending.add)
 
-    async def begin(self, job: NewJob, new: NewTask, *, latest: datetime) -> Held:
+    async def begin(
+        self, job: NewJob, new: NewTask, *, latest: datetime, ask: Ask = _ask_alone
+    ) -> Held:
         """Wait for a place and take it; TookTooLong if there is none until `latest`, LimitReached
-        if the organisation's pages of today are used up.
+        if the organisation's pages of today are used up. What `ask` raises is raised.
         """
         jobs.check(job)
         await self.agent.registered()
         asked, pause, waited_for = time.monotonic(), _SHORTEST_PAUSE, None
         while True:
-            place = await self._ask(job, new, latest)
+            place = await self._ask(job, new, latest, ask)
             if place.blocked_by is None and place.begin_at is not None:
                 break
             if place.blocked_by == "pages":
@@ -117,9 +167,9 @@ class Direct:
     async def _finish(self, attempts: Sequence[Attempt]) -> None:
         self.bell.ring(jobs=await self.finisher.finish(attempts))
 
-    async def _ask(self, job: NewJob, new: NewTask, latest: datetime) -> BeginDirectRow:
+    async def _ask(self, job: NewJob, new: NewTask, latest: datetime, ask: Ask) -> Place:
         """Take a place, if there is one: whoever is cancelled meanwhile gives it back."""
-        asking = asyncio.ensure_future(self._begin(job, new, latest))
+        asking = asyncio.ensure_future(self._begin(job, new, latest, ask))
         try:
             return await asyncio.shield(asking)
         except asyncio.CancelledError as error:
@@ -129,31 +179,27 @@ class Direct:
                 await self.finish(ended_by(task, error))
             raise
 
-    async def _begin(self, job: NewJob, new: NewTask, latest: datetime) -> BeginDirectRow:
+    async def _begin(self, job: NewJob, new: NewTask, latest: datetime, ask: Ask) -> Place:
         now, tries = datetime.now(UTC), itertools.count()
         rows = Rows.empty()
         rows.add(self.kinds, job.id, job.organisation_id, new, now)
-
-        async def begin(conn: Connection) -> BeginDirectRow:
-            place = await queries.begin_direct(
-                conn,
-                jobs=[_row(job)],
-                tasks=rows.tasks,
-                gates=rows.gate_rows(),
-                latest=latest,
-                agent_id=self.agent.id,
-                lease_time=latest - now + _GRACE,
-                again=next(tries) > 0,
-            )
-            assert place is not None  # noqa: S101 (a function with OUT columns has one row)
-            return place
-
+        asked = Beginning(
+            jobs=[_row(job)],
+            tasks=rows.tasks,
+            gates=rows.gate_rows(),
+            latest=latest,
+            agent_id=self.agent.id,
+            lease_time=latest - now + _GRACE,
+            again=False,
+        )
         try:
-            return await self.database.statement(begin)
+            return await self.database.statement(
+                lambda conn: ask(conn, replace(asked, again=next(tries) > 0))
+            )
         except asyncpg.UniqueViolationError:
             raise Conflict(f"There already is a job {job.id}.") from None
 
-    def _task(self, job: NewJob, new: NewTask, place: BeginDirectRow, latest: datetime) -> Task:
+    def _task(self, job: NewJob, new: NewTask, place: Place, latest: datetime) -> Task:
         return Task(
             id=TaskId(place.task_id or 0),
             job_id=job.id,

@@ -41,6 +41,10 @@ LONGEST_PAUSE: Final = 1.0
 AHEAD_SECONDS: Final = 0.05
 MOST_AHEAD: Final = 3_000
 UNKNOWN_KIND_PAUSE: Final = timedelta(seconds=5)
+# A worker that is nearly full asks for the little that it has room for only so often, and stores what
+# has ended in batches that took so long to gather: a statement costs as much as several tasks.
+PATIENCE: Final = 0.1
+_GLANCE: Final = 0.02
 _PAUSE: Final = 0.2
 
 
@@ -85,6 +89,8 @@ class Turns:
     _asked: int = 0
     # How many attempts are being stored just now.
     _storing: int = 0
+    # When the last turn began.
+    _turned_at: float = 0.0
     _pace: Pace = field(default_factory=Pace)
 
     def unfinished(self) -> int:
@@ -121,19 +127,32 @@ class Turns:
         room = self._room() + ended if self.claiming else 0
         if self.under_way and max(ended, room) < WORTH_A_TURN:
             return [], []
+        if not ended and self._can_wait(room):
+            return [], []
         # A part of what may be in hand is claimed while one runs and one is being finished.
         part = (self.concurrency + self._pace.ahead) // PARTS
         room = min(room, max(self.concurrency, part))
         attempts = self.outbox.take()
         return attempts, self.lanes.pick(room, time.monotonic()) if room > 0 else []
 
+    def _can_wait(self, room: int) -> bool:
+        """Whether there is enough in hand to ask for more a little later."""
+        return room < self._few and time.monotonic() < self._turned_at + PATIENCE
+
+    @property
+    def _few(self) -> int:
+        """So little room is not worth a turn of its own at once."""
+        return self.concurrency // 4
+
     async def _pause(self) -> None:
         """Wait for an attempt to end, for a notice, or for a gate to open."""
-        timeout = LONGEST_PAUSE
-        if self.claiming and self._room() > 0 and not self.under_way:
-            next_at = self.lanes.next_at()
+        timeout, room = LONGEST_PAUSE, self._room()
+        if self.claiming and room > 0 and not self.under_way:
+            now, next_at = time.monotonic(), self.lanes.next_at()
             if next_at is not None:
-                timeout = min(timeout, next_at - time.monotonic())
+                timeout = min(timeout, next_at - now)
+            if self._can_wait(room):
+                timeout = min(timeout, self._turned_at + PATIENCE - now)
         self.outbox.news.clear()
         try:
             async with asyncio.timeout(max(timeout, 0.001)):
@@ -145,6 +164,7 @@ class Turns:
         asked = sum(want.take for want in wants)
         self.under_way += 1
         self._asked += asked
+        self._turned_at = time.monotonic()
         try:
             with metrics.Stopwatch(metrics.CLAIM):
                 claim = await self.claimer.turn(self.agent.id, attempts, wants)
@@ -214,6 +234,7 @@ class Turns:
             await self.outbox.rich_news.wait()
             self.outbox.rich_news.clear()
             while self.outbox.rich:
+                await self._gather()
                 attempts = self.outbox.take_rich()
                 self._storing = len(attempts)
                 try:
@@ -221,3 +242,12 @@ class Turns:
                 finally:
                     self._storing = 0
                     self.outbox.news.set()
+
+    async def _gather(self) -> None:
+        """Let a batch grow as long as half of the runners are at work: they do not wait for it."""
+        half = self.concurrency // 2
+        for _ in range(round(PATIENCE / _GLANCE)):
+            busy = len(self.hands.running) >= half
+            if len(self.outbox.rich) >= half or not busy or not self.claiming:
+                return
+            await asyncio.sleep(_GLANCE)

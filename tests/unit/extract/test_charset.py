@@ -55,6 +55,10 @@ def test_an_unknown_name_is_ignored() -> None:
 def test_japanese_by_escape() -> None:
     body = "<p>日本語の文章".encode("iso-2022-jp")
     assert "日本語" in decode(body, "text/html; charset=iso-2022-jp").text
+    declared = decode(b"<meta charset=ISO-2022-JP>" + body, "text/html")
+    assert "日本語" in declared.text
+    assert declared.encoding == "iso-2022-jp"
+    assert decode(b"<meta charset=utf-8><p>2022", None).encoding == "utf-8"
 
 
 def test_nothing() -> None:

@@ -216,6 +216,7 @@ def test_a_person_is_named_before_the_site_that_publishes_them() -> None:
         ("17 de mayo de 2024", "2024-05-17"),
         ("Sept. 3rd, 2024", "2024-09-03"),
         ("2024-13-45", None),
+        ("1234\u00b2\u00b2\u00b2\u00b2\u00b2\u00b2", None),
         ("0000-00-00", None),
         ("soon", None),
         ("", None),

@@ -8,7 +8,7 @@ import msgspec
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from trapline.api.access import HastyWriter, Reader
+from trapline.api.access import Hasty, HastyWriter, Reader
 from trapline.api.engine import CurrentEngine, Engine
 from trapline.api.firecrawl import crawl, documents, statuses
 from trapline.api.firecrawl.answers import DocumentAnswer, responses
@@ -22,7 +22,7 @@ from trapline.db.tenancy import Principal
 from trapline.errors import ExitCode, NotFound, TookTooLong
 from trapline.model import JobId
 from trapline.pipeline import tracking, usage
-from trapline.pipeline.asking import Asker
+from trapline.pipeline.asking import Asker, AskerChanged, Claim
 from trapline.pipeline.kinds import SCRAPE
 from trapline.pipeline.language import Answers
 from trapline.pipeline.options import PageOptions
@@ -51,9 +51,9 @@ class ScrapeBody(ScrapeOptionsBody):
 
 
 @router.post("/v2/scrape", response_model=DocumentAnswer)
-async def scrape(body: ScrapeBody, who: HastyWriter, parts: CurrentEngine) -> Response:
+async def scrape(body: ScrapeBody, asking: HastyWriter, parts: CurrentEngine) -> Response:
     """Scrape one page and answer with it."""
-    scraped = await visited(parts, asker(who, body), body)
+    who, scraped = await scraped_for(parts, asking, body)
     data = await wanted(parts, who, body, scraped)
     scrape_id = None if scraped.job_id is None else str(scraped.job_id)
     return answer(200, success=True, data=data, scrape_id=scrape_id)
@@ -80,10 +80,20 @@ async def _ended(parts: Engine, who: Principal, job_id: JobId) -> JobRow:
         await asyncio.sleep(_POLL)
 
 
-def asker(who: Principal, body: ScrapeBody) -> Asker:
+async def scraped_for(parts: Engine, asking: Hasty, body: ScrapeBody) -> tuple[Principal, Scraped]:
+    """Visit a page for whoever asks, and say who that is."""
+    try:
+        return asking.who, await visited(parts, asker(asking.who, body, asking.claim), body)
+    except AskerChanged:
+        asking = await asking.established()
+        return asking.who, await visited(parts, asker(asking.who, body, asking.claim), body)
+
+
+def asker(who: Principal, body: ScrapeBody, claim: Claim | None = None) -> Asker:
     """Return who asks, with what is kept of it with the job."""
     noted = {"formats": sorted(body.names), "version": "v2"}
-    return Asker(who.organisation_id, metadata=crawl.described(who, noted, body.origin))
+    metadata = crawl.described(who, noted, body.origin)
+    return Asker(who.organisation_id, metadata=metadata, claim=claim)
 
 
 async def visited(parts: Engine, asker: Asker, body: ScrapeBody) -> Scraped:

@@ -42,10 +42,10 @@ Given = Annotated[dict[str, Any], Body()]
 
 
 @router.post("/scrape", response_model=DocumentAnswer)
-async def scrape(given: Given, who: HastyWriter, parts: CurrentEngine) -> Response:
+async def scrape(given: Given, asking: HastyWriter, parts: CurrentEngine) -> Response:
     """Scrape one page."""
     body = older.read(ScrapeBody, older.scrape(given))
-    scraped = await newer_scrape.visited(parts, newer_scrape.asker(who, body), body)
+    who, scraped = await newer_scrape.scraped_for(parts, asking, body)
     data = await newer_scrape.wanted(parts, who, body, scraped)
     if "extract" in (given.get("formats") or ()) and "json" in data:
         data["extract"] = data["json"]

@@ -879,7 +879,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION queue.begin_direct(p_job queue.new_direct, p_task queue.new_task, p_gate queue.new_gate, p_latest timestamp with time zone, p_agent bigint, p_lease_time interval, p_again boolean, OUT gate_id bigint, OUT slots smallint, OUT begin_at timestamp with time zone, OUT blocked_by text, OUT task_id bigint, OUT lane_id bigint, OUT lease_id bigint) RETURNS record
+CREATE FUNCTION queue.begin_direct(p_job queue.new_direct, p_task queue.new_task, p_gate queue.new_gate, p_latest timestamp with time zone, p_agent bigint, p_lease_time interval, p_again boolean, p_unless text, OUT gate_id bigint, OUT slots smallint, OUT begin_at timestamp with time zone, OUT blocked_by text, OUT task_id bigint, OUT lane_id bigint, OUT lease_id bigint) RETURNS record
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
@@ -888,6 +888,10 @@ BEGIN
     -- Should the server crash before this is on its disk, the caller's finish finds no lease, and
     -- says so. What is finished is on the disk, and what was written before it too.
     PERFORM set_config('synchronous_commit', 'off', true);
+    IF p_unless IS NOT NULL THEN
+        blocked_by := p_unless;
+        RETURN;
+    END IF;
     IF p_again THEN
         SELECT l.gate_id, d.slots, greatest(clock_timestamp(), g.ready_at), d.task_id, d.lane_id, d.lease_id
         INTO gate_id, slots, begin_at, task_id, lane_id, lease_id
@@ -2286,6 +2290,20 @@ END
 $$;
 
 COMMENT ON FUNCTION tenancy.isolate(target regclass, predicate text) IS 'Give a table that belongs to organisations its row-level security and its grants.';
+
+CREATE FUNCTION tenancy.refused(p_key uuid, p_organisation uuid) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT CASE
+        WHEN p_key IS NULL THEN
+            CASE WHEN EXISTS (SELECT FROM tenancy.api_key a WHERE a.revoked_at IS NULL)
+                THEN 'asker' END
+        WHEN NOT EXISTS (
+            SELECT FROM tenancy.api_key a
+            WHERE a.id = p_key AND a.organisation_id = p_organisation AND a.revoked_at IS NULL
+                AND 'write' = ANY (a.scopes))
+        THEN 'asker' END
+$$;
 
 CREATE FUNCTION tenancy.share(target regclass) RETURNS void
     LANGUAGE plpgsql

@@ -112,7 +112,7 @@ _HTML_STARTS = (
     b"<script",
     b"<title",
 )
-_TEXTUAL = (Kind.CSV, Kind.TSV, Kind.MARKDOWN, Kind.TEXT, Kind.JSON, Kind.XML, Kind.HTML)
+_TEXTUAL = (Kind.HTML, Kind.CSV, Kind.TSV, Kind.MARKDOWN, Kind.TEXT, Kind.JSON, Kind.XML)
 _LEAD = 1024
 
 
@@ -139,19 +139,21 @@ def kind_of(body: bytes, content_type: str | None, url: str) -> Kind:
 
 
 def _by_signature(body: bytes, lead: bytes) -> Kind | None:
+    if lead.startswith(b"<"):
+        is_svg = lead.startswith(b"<svg") or (lead.startswith(b"<?xml") and b"<svg" in lead)
+        return Kind.IMAGE if is_svg else None
     for signature, kind in _SIGNATURES:
         if lead.startswith(signature):
             # Two letters are a weak signature: a bitmap also gives its own length.
             if signature == b"BM" and int.from_bytes(body[2:6], "little") != len(body):
                 continue
             return kind
-    is_webp = lead[:4] == b"RIFF" and lead[8:12] == b"WEBP"
-    if is_webp or lead.startswith(b"<svg") or (lead.startswith(b"<?xml") and b"<svg" in lead):
+    if lead[:4] == b"RIFF" and lead[8:12] == b"WEBP":
         return Kind.IMAGE
     if lead.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zipped(body)
     # Some writers put a line or two before the header.
-    return Kind.PDF if b"%PDF-" in body[:_LEAD] and not lead.startswith(b"<") else None
+    return Kind.PDF if b"%PDF-" in body[:_LEAD] else None
 
 
 def _zipped(body: bytes) -> Kind | None:

@@ -9,32 +9,41 @@ typedef struct {
     Letters room;
 } Work;
 
+/* Whether a text is on one line, with single spaces between its words and none around them. */
+static int is_squeezed(PyObject *text) {
+    int kind = PyUnicode_KIND(text), spaced = 1;
+    const void *data = PyUnicode_DATA(text);
+    Py_ssize_t size = PyUnicode_GET_LENGTH(text);
+    for (Py_ssize_t i = 0; i < size; i++) {
+        Py_UCS4 letter = PyUnicode_READ(kind, data, i);
+        int space = Py_UNICODE_ISSPACE(letter);
+        if (space && (spaced || letter != ' ')) {
+            return 0;
+        }
+        spaced = space;
+    }
+    return !spaced || size == 0;
+}
+
 /* A text on one line, with single spaces; most are that already. */
 static PyObject *squeezed(Letters *room, PyObject *text) {
-    int kind = PyUnicode_KIND(text), changed = 0, spaced = 1;
+    if (is_squeezed(text)) {
+        return Py_NewRef(text);
+    }
+    int kind = PyUnicode_KIND(text), spaced = 1;
     const void *data = PyUnicode_DATA(text);
     Py_ssize_t size = PyUnicode_GET_LENGTH(text);
     room->size = 0;
     for (Py_ssize_t i = 0; i < size; i++) {
         Py_UCS4 letter = PyUnicode_READ(kind, data, i);
-        if (Py_UNICODE_ISSPACE(letter)) {
-            changed |= spaced || letter != ' ';
-            if (spaced) {
-                continue;
-            }
-            letter = ' ';
-        }
-        spaced = letter == ' ';
-        if (letters_add(room, letter) < 0) {
+        int space = Py_UNICODE_ISSPACE(letter);
+        if (!(space && spaced) && letters_add(room, space ? ' ' : letter) < 0) {
             return NULL;
         }
+        spaced = space;
     }
-    if (room->size && spaced) {
-        room->size--;
-        changed = 1;
-    }
-    return changed ? PyUnicode_FromKindAndData(PyUnicode_4BYTE_KIND, room->data, room->size)
-                   : Py_NewRef(text);
+    room->size -= room->size && spaced;
+    return PyUnicode_FromKindAndData(PyUnicode_4BYTE_KIND, room->data, room->size);
 }
 
 /* What an anchor says, cut to its longest. */

@@ -166,6 +166,12 @@ static PyMethodDef methods[] = {
     {"network", native_network, METH_VARARGS, "Arrange the weights of a network."},
     {"scores", native_scores, METH_VARARGS, "Judge the blocks of a page."},
     {"odds", native_odds, METH_VARARGS, "Say what speaks for each type of page."},
+    {"common_words", native_common_words, METH_VARARGS, "Count words, and the common ones."},
+    {"seeker", native_seeker, METH_O, "Prepare a look for attributes."},
+    {"seek", native_seek, METH_VARARGS, "Look which attributes a source can hold."},
+    {"chosen_text", native_chosen_text, METH_VARARGS, "Join the chosen blocks."},
+    {"with_headline", native_with_headline, METH_VARARGS, "Add the headline to the chosen blocks."},
+    {"tidy", native_tidy, METH_O, "Mend what the renderer has written."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -143,5 +143,14 @@ PyObject *native_prune(PyObject *module, PyObject *args);
 PyObject *native_network(PyObject *module, PyObject *args);
 PyObject *native_scores(PyObject *module, PyObject *args);
 PyObject *native_odds(PyObject *module, PyObject *args);
+PyObject *native_seeker(PyObject *module, PyObject *rules);
+PyObject *native_seek(PyObject *module, PyObject *args);
+PyObject *native_common_words(PyObject *module, PyObject *args);
+PyObject *native_chosen_text(PyObject *module, PyObject *args);
+PyObject *native_with_headline(PyObject *module, PyObject *args);
+PyObject *native_tidy(PyObject *module, PyObject *text);
+
+/* The text between two rows with its own white space. */
+PyObject *text_between(PyObject *nodes, const int64_t *code, Py_ssize_t from, Py_ssize_t to);
 
 #endif

@@ -254,28 +254,16 @@ PyObject *native_rows(PyObject *module, PyObject *args) {
     return rows;
 }
 
-/* The text between two rows with its own white space. */
-PyObject *native_written(PyObject *module, PyObject *args) {
-    (void)module;
-    PyObject *nodes, *result = NULL;
-    Py_buffer code;
-    Py_ssize_t from, to;
-    if (!PyArg_ParseTuple(args, "O!y*nn", &PyList_Type, &nodes, &code, &from, &to)) {
-        return NULL;
-    }
-    Py_ssize_t size = PyList_GET_SIZE(nodes);
-    PyObject *parts = PyList_New(0), *empty = PyUnicode_FromString("");
+PyObject *text_between(PyObject *nodes, const int64_t *code, Py_ssize_t from, Py_ssize_t to) {
+    PyObject *parts = PyList_New(0), *empty = PyUnicode_FromString(""), *result = NULL;
     PyObject *line = PyUnicode_FromString("\n");
-    int failed = parts == NULL || empty == NULL || line == NULL ||
-                 array_fits(&code, size, sizeof(int64_t)) < 0;
-    from = from > 0 ? from : 0;
-    for (Py_ssize_t row = from; !failed && row <= to && row < size; row++) {
-        int64_t kind = ((const int64_t *)code.buf)[row];
-        if (kind == TEXT_NODE) {
+    int failed = parts == NULL || empty == NULL || line == NULL;
+    for (Py_ssize_t row = from; !failed && row <= to; row++) {
+        if (code[row] == TEXT_NODE) {
             PyObject *text = attribute(PyList_GET_ITEM(nodes, row), &text_data);
             failed = text == NULL || PyList_Append(parts, text) < 0;
             Py_XDECREF(text);
-        } else if (kind == design.br) {
+        } else if (code[row] == design.br) {
             failed = PyList_Append(parts, line) < 0;
         }
     }
@@ -285,6 +273,21 @@ PyObject *native_written(PyObject *module, PyObject *args) {
     Py_XDECREF(parts);
     Py_XDECREF(empty);
     Py_XDECREF(line);
+    return result;
+}
+
+PyObject *native_written(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *nodes, *result = NULL;
+    Py_buffer code;
+    Py_ssize_t from, to;
+    if (!PyArg_ParseTuple(args, "O!y*nn", &PyList_Type, &nodes, &code, &from, &to)) {
+        return NULL;
+    }
+    Py_ssize_t size = PyList_GET_SIZE(nodes);
+    if (array_fits(&code, size, sizeof(int64_t)) == 0) {
+        result = text_between(nodes, code.buf, from > 0 ? from : 0, to < size ? to : size - 1);
+    }
     PyBuffer_Release(&code);
     return result;
 }

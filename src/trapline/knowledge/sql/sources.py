@@ -367,11 +367,13 @@ _LEFT_FILES: Final = """
 -- name: LeftFiles
 SELECT id AS source_id, application_id FROM knowledge.source
 WHERE job_id = $1 AND kind = 'file' AND status IN ('pending', 'processing')
+ORDER BY id
+FOR UPDATE
 """
 
 
 async def left_files(conn: Connection, *, job_id: JobId) -> list[LeftFilesRow]:
-    """Files that a job has left without an end."""
+    """Files that a job has left without an end, which they are about to get."""
     return [LeftFilesRow(*row) for row in await conn.fetch(_LEFT_FILES, job_id)]
 
 
@@ -437,12 +439,16 @@ async def fetched_sources(conn: Connection, *, application_id: ApplicationId) ->
 
 _DELETE_SOURCES: Final = """
 -- name: DeleteSources
-DELETE FROM knowledge.source WHERE id = ANY ($1::uuid[])
+DELETE FROM knowledge.source
+WHERE id IN (
+    SELECT s.id FROM knowledge.source s WHERE s.id = ANY ($1::uuid[])
+    ORDER BY s.id FOR UPDATE
+)
 """
 
 
 async def delete_sources(conn: Connection, *, source_ids: Sequence[SourceId]) -> int:
-    """Delete sources with all that search reads of them."""
+    """Delete sources with all that search reads of them; in the order of their ids, as they are ended."""
     return int((await conn.execute(_DELETE_SOURCES, source_ids)).rpartition(" ")[2])
 
 

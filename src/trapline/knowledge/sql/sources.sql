@@ -107,9 +107,11 @@ WHERE s.id = e.id AND s.kind <> 'file' AND s.status IN ('pending', 'processing')
 RETURNING s.id AS source_id;
 
 -- name: LeftFiles :many
--- Files that a job has left without an end.
+-- Files that a job has left without an end, which they are about to get.
 SELECT id AS source_id, application_id FROM knowledge.source
-WHERE job_id = sqlc.arg(job_id) AND kind = 'file' AND status IN ('pending', 'processing');
+WHERE job_id = sqlc.arg(job_id) AND kind = 'file' AND status IN ('pending', 'processing')
+ORDER BY id
+FOR UPDATE;
 
 -- name: ChangeSource :one
 -- Change what is given of a source; `keep_rescrape` leaves how often as it is.
@@ -140,8 +142,12 @@ WHERE application_id = sqlc.arg(application_id) AND kind <> 'file'
 ORDER BY id;
 
 -- name: DeleteSources :execrows
--- Delete sources with all that search reads of them.
-DELETE FROM knowledge.source WHERE id = ANY (sqlc.arg(source_ids)::uuid[]);
+-- Delete sources with all that search reads of them; in the order of their ids, as they are ended.
+DELETE FROM knowledge.source
+WHERE id IN (
+    SELECT s.id FROM knowledge.source s WHERE s.id = ANY (sqlc.arg(source_ids)::uuid[])
+    ORDER BY s.id FOR UPDATE
+);
 
 -- name: SourcesOfApplication :many
 -- The ids of an application's sources.

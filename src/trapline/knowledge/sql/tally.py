@@ -52,6 +52,29 @@ async def add_tally(
     )
 
 
+_HOLD_OFF_FOLDING: Final = """
+-- name: HoldOffFolding
+SELECT pg_advisory_xact_lock_shared(hashtextextended('knowledge.tally', 0))
+"""
+
+
+async def hold_off_folding(conn: Connection) -> None:
+    """Before rows are removed: whoever folds would put back what is being removed, or wait for it."""
+    await conn.execute(_HOLD_OFF_FOLDING)
+
+
+_MAY_FOLD: Final = """
+-- name: MayFold
+SELECT pg_try_advisory_xact_lock(hashtextextended('knowledge.tally', 0)) AS "may!"
+"""
+
+
+async def may_fold(conn: Connection) -> bool:
+    """Whether nobody is removing rows; nobody does until the transaction ends."""
+    value: bool = await conn.fetchval(_MAY_FOLD)
+    return value
+
+
 _TAKE_UNFOLDED: Final = """
 -- name: TakeUnfolded
 DELETE FROM knowledge.tally
@@ -128,22 +151,33 @@ async def put_folded(
 _FORGET_TALLY: Final = """
 -- name: ForgetTally
 DELETE FROM knowledge.tally
-WHERE scope = ANY ($1::uuid[])
-    AND ($2::uuid IS NULL OR job_id IS DISTINCT FROM $2::uuid)
+WHERE id IN (
+    SELECT t.id FROM knowledge.tally t
+    WHERE t.scope = ANY ($1::uuid[])
+        AND (
+            $2::uuid IS NULL
+            OR t.job_id IS DISTINCT FROM $2::uuid
+        )
+    ORDER BY t.id FOR UPDATE
+)
 """
 
 
 async def forget_tally(
     conn: Connection, *, scopes: Sequence[UUID], but_job_id: JobId | None
 ) -> None:
-    """Drop what is counted of sources or applications that are gone, or of earlier jobs of a source."""
+    """Drop what is counted of sources or applications that are gone, or of earlier jobs of a source. In the order of their ids, as all who remove rows do: so nobody waits for one who waits for him."""
     await conn.execute(_FORGET_TALLY, scopes, but_job_id)
 
 
 _CLOSE_JOB: Final = """
 -- name: CloseJob
 WITH gone AS (
-    DELETE FROM knowledge.tally WHERE job_id = $1
+    DELETE FROM knowledge.tally
+    WHERE id IN (
+        SELECT t.id FROM knowledge.tally t WHERE t.job_id = $1
+        ORDER BY t.id FOR UPDATE
+    )
     RETURNING organisation_id, scope, minute, total, completed, failed, cancelled
 )
 INSERT INTO knowledge.tally (

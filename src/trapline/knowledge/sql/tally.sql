@@ -9,6 +9,14 @@ FROM unnest(
     sqlc.arg(faileds)::bigint[]
 ) AS new (organisation_id, scope, job_id, made_at, total, completed, failed);
 
+-- name: HoldOffFolding :exec
+-- Before rows are removed: whoever folds would put back what is being removed, or wait for it.
+SELECT pg_advisory_xact_lock_shared(hashtextextended('knowledge.tally', 0));
+
+-- name: MayFold :one
+-- Whether nobody is removing rows; nobody does until the transaction ends.
+SELECT pg_try_advisory_xact_lock(hashtextextended('knowledge.tally', 0)) AS "may!";
+
 -- name: TakeUnfolded :many
 -- Take some rows out that are to be made fewer.
 DELETE FROM knowledge.tally
@@ -49,14 +57,26 @@ GROUP BY a.organisation_id, a.scope, a.job_id, a.minute;
 
 -- name: ForgetTally :exec
 -- Drop what is counted of sources or applications that are gone, or of earlier jobs of a source.
+-- In the order of their ids, as all who remove rows do: so nobody waits for one who waits for him.
 DELETE FROM knowledge.tally
-WHERE scope = ANY (sqlc.arg(scopes)::uuid[])
-    AND (sqlc.narg(but_job_id)::uuid IS NULL OR job_id IS DISTINCT FROM sqlc.narg(but_job_id)::uuid);
+WHERE id IN (
+    SELECT t.id FROM knowledge.tally t
+    WHERE t.scope = ANY (sqlc.arg(scopes)::uuid[])
+        AND (
+            sqlc.narg(but_job_id)::uuid IS NULL
+            OR t.job_id IS DISTINCT FROM sqlc.narg(but_job_id)::uuid
+        )
+    ORDER BY t.id FOR UPDATE
+);
 
 -- name: CloseJob :exec
 -- What a job left undone is cancelled; after that its counts need not be told from others'.
 WITH gone AS (
-    DELETE FROM knowledge.tally WHERE job_id = sqlc.arg(job_id)
+    DELETE FROM knowledge.tally
+    WHERE id IN (
+        SELECT t.id FROM knowledge.tally t WHERE t.job_id = sqlc.arg(job_id)
+        ORDER BY t.id FOR UPDATE
+    )
     RETURNING organisation_id, scope, minute, total, completed, failed, cancelled
 )
 INSERT INTO knowledge.tally (

@@ -31,7 +31,8 @@ FROM queue.begin_direct(
     $4::timestamptz,
     $5::bigint,
     $6::interval,
-    $7::boolean
+    $7::boolean,
+    NULL
 )
 """
 

@@ -8,7 +8,8 @@ FROM queue.begin_direct(
     sqlc.arg(latest)::timestamptz,
     sqlc.arg(agent_id)::bigint,
     sqlc.arg(lease_time)::interval,
-    sqlc.arg(again)::boolean
+    sqlc.arg(again)::boolean,
+    NULL
 );
 
 -- name: NextTurn :one

@@ -69,10 +69,10 @@ $$;
 
 -- Take a place and write a job with the one task that its caller runs, leased; or learn what is in
 -- the way. p_again: this was asked before and the answer was lost; what was written then is the
--- answer now.
+-- answer now. p_unless: what is in the way by the judgement of whoever asks.
 CREATE OR REPLACE FUNCTION queue.begin_direct(
     p_job queue.new_direct, p_task queue.new_task, p_gate queue.new_gate, p_latest timestamptz,
-    p_agent bigint, p_lease_time interval, p_again boolean,
+    p_agent bigint, p_lease_time interval, p_again boolean, p_unless text,
     OUT gate_id bigint, OUT slots smallint, OUT begin_at timestamptz, OUT blocked_by text,
     OUT task_id bigint, OUT lane_id bigint, OUT lease_id bigint
 )
@@ -81,6 +81,10 @@ BEGIN
     -- Should the server crash before this is on its disk, the caller's finish finds no lease, and
     -- says so. What is finished is on the disk, and what was written before it too.
     PERFORM set_config('synchronous_commit', 'off', true);
+    IF p_unless IS NOT NULL THEN
+        blocked_by := p_unless;
+        RETURN;
+    END IF;
     IF p_again THEN
         SELECT l.gate_id, d.slots, greatest(clock_timestamp(), g.ready_at), d.task_id, d.lane_id, d.lease_id
         INTO gate_id, slots, begin_at, task_id, lane_id, lease_id

@@ -1,0 +1,55 @@
+"""What attributes a page's source can hold: spares searches of the tree for what is not there.
+
+To search the tree by a selector costs as much as reading the whole source once, and most of what is
+sought is on few pages. The look may see more than the tree has (in scripts, in comments), never less.
+Without a compiler there is none, and everything is searched for.
+"""
+
+from typing import Final
+
+# Not by way of `compiled`: only the source is looked at.
+try:
+    from trapline.extract import _native
+except ImportError:
+    _native = None  # type: ignore[assignment]
+
+DATED: Final = 1 << 0
+"""An element is marked as the date of publication."""
+CREDITED: Final = 1 << 1
+"""An element or a link is marked as the author."""
+AUTHOR_LINK: Final = 1 << 2
+DATE_CLASS: Final = 1 << 3
+AUTHOR_CLASS: Final = 1 << 4
+HIDDEN: Final = 1 << 5
+LANDMARK_ROLE: Final = 1 << 6
+"""An element is a header, a navigation or a footer by its role, not by its tag."""
+LANDMARK_ID: Final = 1 << 7
+EVERYTHING: Final = -1
+
+# Attribute, what its value may hold or, if it is that alone, be, and what that means. Letters of
+# either case count, for names and some values may be written so. Without words the name is enough.
+_RULES: Final = (
+    ("itemprop", ("datepublished",), False, DATED),
+    ("itemprop", ("author",), False, CREDITED),
+    ("rel", ("author",), False, CREDITED),
+    ("href", ("/author",), False, AUTHOR_LINK),
+    ("class", ("date", "publish", "posted"), False, DATE_CLASS),
+    ("class", ("author", "byline", "username"), False, AUTHOR_CLASS),
+    ("hidden", (), False, HIDDEN),
+    ("aria-hidden", ("true",), False, HIDDEN),
+    ("style", ("none", "hidden"), False, HIDDEN),
+    ("role", ("banner", "navigation", "contentinfo"), False, LANDMARK_ROLE),
+    (
+        "id",
+        ("header", "masthead", "nav", "navigation", "navbar", "menu", "footer", "colophon"),
+        True,
+        LANDMARK_ID,
+    ),
+)
+_AVAILABLE: Final = _native is not None
+_SEEKER: Final = _native.seeker(_RULES) if _AVAILABLE else None
+
+
+def read_marks(source: str) -> int:
+    """All that a page can have of the above."""
+    return _native.seek(_SEEKER, source) if _AVAILABLE else EVERYTHING

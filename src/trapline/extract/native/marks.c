@@ -1,0 +1,347 @@
+/* What attributes a page's source can hold: the quick look of marks.py.
+ *
+ * Every attribute with a value has an equals sign, and what stands around it says its name and its
+ * value, whatever the tokenizer makes of the rest. So all such signs are looked at, those in scripts
+ * and texts too: more may be found than the tree has, never less.
+ */
+#include "native.h"
+#include <string.h>
+
+#define CAPSULE "trapline.extract.Seeker"
+#define FOR_EACH_WIDTH static inline __attribute__((always_inline))
+
+enum { MAX_WORD = 16, MAX_WORDS = 16, MAX_SOUGHT = 16, ASCII = 128 };
+/* Values without quotes can overlap, `a=a=a=`: of each no more than this is read. */
+enum { LONGEST_BARE = 256 };
+
+typedef struct {
+    uint8_t letters[MAX_WORD];
+    int size, whole;
+    uint32_t flag;
+} Word;
+
+/* An attribute and the words that its value may hold; by letter those that have it first or second. */
+typedef struct {
+    Word name;
+    Word words[MAX_WORDS];
+    int count;
+    uint32_t flags;
+    uint16_t first[ASCII], second[ASCII];
+} Attribute;
+
+/* `ending` has the attributes whose names end with a letter; `lone` is the attribute that counts
+ * without a value too, and `pair` where its middle is. */
+typedef struct {
+    Attribute attributes[MAX_SOUGHT];
+    int count;
+    uint16_t ending[ASCII];
+    Word lone;
+    int pair;
+} Seeker;
+
+/* Where a value may end, or have a reference in it. */
+static const uint8_t quoted_stops[ASCII] = {['"'] = 1, ['\''] = 1, ['&'] = 1};
+static const uint8_t bare_stops[ASCII] = {
+    [' '] = 1, ['\n'] = 1, ['\t'] = 1, ['\r'] = 1, ['\f'] = 1, ['>'] = 1, ['&'] = 1};
+
+typedef struct {
+    const void *data;
+    Py_ssize_t size;
+} Source;
+
+FOR_EACH_WIDTH Py_UCS4 letter_at(int kind, Source text, Py_ssize_t at) {
+    Py_UCS4 letter = PyUnicode_READ(kind, text.data, at);
+    return letter >= 'A' && letter <= 'Z' ? letter | 0x20 : letter;
+}
+
+static inline int is_space(Py_UCS4 letter) {
+    return letter == ' ' || letter == '\n' || letter == '\t' || letter == '\r' || letter == '\f';
+}
+
+static inline int in_name(Py_UCS4 letter) {
+    return (letter >= 'a' && letter <= 'z') || letter == '-';
+}
+
+/* A letter, or 0 for one that no word has. */
+FOR_EACH_WIDTH Py_UCS4 ascii_at(int kind, Source text, Py_ssize_t at) {
+    Py_UCS4 letter = PyUnicode_READ(kind, text.data, at);
+    return letter < ASCII ? letter : 0;
+}
+
+FOR_EACH_WIDTH int stands_at(int kind, Source text, Py_ssize_t at, const Word *word) {
+    if (text.size - at < word->size) {
+        return 0;
+    }
+    for (int i = 0; i < word->size; i++) {
+        if (letter_at(kind, text, at + i) != word->letters[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether a letter or a slash may be written as a reference here: no letter has a name. */
+FOR_EACH_WIDTH int is_reference(int kind, Source text, Py_ssize_t at) {
+    static const Word number = {.letters = "&#", .size = 2}, slash = {.letters = "&sol", .size = 4};
+    return stands_at(kind, text, at, &number) || stands_at(kind, text, at, &slash);
+}
+
+/* What the words say that stand at a place of a value, of those that `starting` has the numbers of. */
+FOR_EACH_WIDTH uint32_t words_at(int kind, Source text, Py_ssize_t at, int first, unsigned starting,
+                                 const Attribute *sought) {
+    uint32_t found = 0;
+    for (const Word *word = sought->words; starting; word++, starting >>= 1) {
+        if (!(starting & 1) || !stands_at(kind, text, at, word)) {
+            continue;
+        }
+        Py_ssize_t end = at + word->size;
+        Py_UCS4 after = end < text.size ? PyUnicode_READ(kind, text.data, end) : ' ';
+        int ends = is_space(after) || after == '"' || after == '\'' || after == '>' || after == '&';
+        found |= !word->whole || (first && ends) ? word->flag : 0;
+    }
+    return found;
+}
+
+/* What a value holds. Words have no quotes, spaces or brackets, so none stands across its end. */
+FOR_EACH_WIDTH uint32_t seek_words(int kind, Source text, Py_ssize_t from, const Attribute *sought) {
+    while (from < text.size && is_space(PyUnicode_READ(kind, text.data, from))) {
+        from++;
+    }
+    Py_UCS4 quote = from < text.size ? PyUnicode_READ(kind, text.data, from) : 0;
+    int bare = quote != '"' && quote != '\'';
+    from += !bare;
+    Py_ssize_t most = bare && text.size - from > LONGEST_BARE ? from + LONGEST_BARE : text.size;
+    const uint8_t *stops = bare ? bare_stops : quoted_stops;
+    uint32_t found = 0;
+    Py_UCS4 letter = from < most ? ascii_at(kind, text, from) : 0;
+    for (Py_ssize_t at = from; at < most; at++) {
+        Py_UCS4 next = at + 1 < text.size ? ascii_at(kind, text, at + 1) : 0;
+        unsigned starting = sought->first[letter] & sought->second[next];
+        if (starting) {
+            found |= words_at(kind, text, at, at == from, starting, sought);
+        }
+        if (stops[letter] && (letter != '&' || is_reference(kind, text, at)) &&
+            (bare || letter == quote || letter == '&')) {
+            return letter == '&' ? sought->flags : found;
+        }
+        letter = next;
+    }
+    return most < text.size ? sought->flags : found;
+}
+
+/* What the attribute whose equals sign stands somewhere adds to what is found. */
+FOR_EACH_WIDTH uint32_t seek_around(int kind, Source text, Py_ssize_t sign, const Seeker *seeker,
+                                    uint32_t found) {
+    Py_ssize_t end = sign;
+    while (end > 0 && is_space(PyUnicode_READ(kind, text.data, end - 1))) {
+        end--;
+    }
+    unsigned ending = end > 0 ? seeker->ending[ascii_at(kind, text, end - 1)] : 0;
+    for (const Attribute *sought = seeker->attributes; ending; sought++, ending >>= 1) {
+        Py_ssize_t start = end - sought->name.size;
+        if (ending & 1 && start >= 0 && (found & sought->flags) != sought->flags &&
+            stands_at(kind, text, start, &sought->name) &&
+            (start == 0 || !in_name(letter_at(kind, text, start - 1)))) {
+            found |= seek_words(kind, text, sign + 1, sought);
+        }
+    }
+    return found;
+}
+
+/* Whether a name starts somewhere and stands by itself. */
+FOR_EACH_WIDTH int is_lone(int kind, Source text, Py_ssize_t start, const Word *name) {
+    if (start < 0 || !stands_at(kind, text, start, name)) {
+        return 0;
+    }
+    Py_ssize_t end = start + name->size;
+    Py_UCS4 before = start ? PyUnicode_READ(kind, text.data, start - 1) : ' ';
+    Py_UCS4 after = end < text.size ? PyUnicode_READ(kind, text.data, end) : ' ';
+    return (is_space(before) || before == '/' || before == '"' || before == '\'') &&
+           (is_space(after) || after == '/' || after == '>' || after == '=');
+}
+
+/* What stands around one letter adds to what is found, if the letter is one to look around. */
+FOR_EACH_WIDTH uint32_t seek_at(int kind, Source text, Py_ssize_t at, const Seeker *seeker,
+                                uint32_t found) {
+    if (PyUnicode_READ(kind, text.data, at) == '=') {
+        return seek_around(kind, text, at, seeker, found);
+    }
+    int lone = !(found & seeker->lone.flag) && is_lone(kind, text, at - seeker->pair, &seeker->lone);
+    return found | (lone ? seeker->lone.flag : 0);
+}
+
+/* The first of eight bytes is the lowest of a word. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a machine of small ends is needed");
+
+enum { RUN = 64 };
+
+#define NEAR(name, Letter)                                                                          \
+    static void name(uint8_t *near, const Letter *text, const uint8_t *pair) {                      \
+        Letter sign = '=', one = pair[0], other = pair[1], small = 0x20;                            \
+        for (int i = 0; i < RUN; i++) {                                                             \
+            Letter here = text[i] | small, next = text[i + 1] | small;                              \
+            near[i] = (text[i] == sign) | ((here == one) & (next == other));                        \
+        }                                                                                           \
+    }
+
+NEAR(near_1, Py_UCS1)
+NEAR(near_2, Py_UCS2)
+NEAR(near_4, Py_UCS4)
+
+/* Looks around equals signs, and where two letters from the middle of the lone name stand. Runs of
+ * letters are compared at once, which compilers make a few instructions of. */
+FOR_EACH_WIDTH uint32_t seek_all(int kind, Source text, const Seeker *seeker) {
+    enum { STEP = sizeof(uint64_t) };
+    uint32_t found = 0;
+    Py_ssize_t run = 0;
+    for (; text.size - run > RUN; run += RUN) {
+        uint8_t near[RUN];
+        if (kind == PyUnicode_1BYTE_KIND) {
+            near_1(near, (const Py_UCS1 *)text.data + run, seeker->lone.letters + seeker->pair);
+        } else if (kind == PyUnicode_2BYTE_KIND) {
+            near_2(near, (const Py_UCS2 *)text.data + run, seeker->lone.letters + seeker->pair);
+        } else {
+            near_4(near, (const Py_UCS4 *)text.data + run, seeker->lone.letters + seeker->pair);
+        }
+        for (int step = 0; step < RUN; step += STEP) {
+            uint64_t any;
+            memcpy(&any, near + step, STEP);
+            for (; any; any &= any - 1) {
+                Py_ssize_t at = run + step + (__builtin_ctzll(any) >> 3);
+                found = seek_at(kind, text, at, seeker, found);
+            }
+        }
+    }
+    for (; run < text.size; run++) {
+        found = seek_at(kind, text, run, seeker, found);
+    }
+    return found;
+}
+
+PyObject *native_seek(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *capsule, *given;
+    if (!PyArg_ParseTuple(args, "OU", &capsule, &given)) {
+        return NULL;
+    }
+    const Seeker *seeker = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (seeker == NULL) {
+        return NULL;
+    }
+    Source text = {PyUnicode_DATA(given), PyUnicode_GET_LENGTH(given)};
+    switch (PyUnicode_KIND(given)) {
+    case PyUnicode_1BYTE_KIND:
+        return PyLong_FromUnsignedLong(seek_all(PyUnicode_1BYTE_KIND, text, seeker));
+    case PyUnicode_2BYTE_KIND:
+        return PyLong_FromUnsignedLong(seek_all(PyUnicode_2BYTE_KIND, text, seeker));
+    default:
+        return PyLong_FromUnsignedLong(seek_all(PyUnicode_4BYTE_KIND, text, seeker));
+    }
+}
+
+/* Only letters and slashes: other signs can be written as references of many names. */
+static int take_word(PyObject *given, Word *word) {
+    Py_ssize_t size = PyUnicode_Check(given) ? PyUnicode_GET_LENGTH(given) : 0;
+    int plain = size > 1 && size < MAX_WORD && PyUnicode_IS_ASCII(given);
+    for (Py_ssize_t i = 0; plain && i < size; i++) {
+        Py_UCS4 letter = PyUnicode_READ_CHAR(given, i);
+        plain = in_name(letter) || letter == '/';
+        word->letters[i] = (uint8_t)letter;
+    }
+    if (!plain) {
+        PyErr_SetString(PyExc_ValueError, "a word has a few small letters");
+        return -1;
+    }
+    word->size = (int)size;
+    return 0;
+}
+
+/* Marks a letter of either case. */
+static void mark_letter(uint16_t table[ASCII], uint8_t letter, uint16_t number) {
+    table[letter] |= number;
+    table[letter >= 'a' ? letter & ~0x20 : letter] |= number;
+}
+
+/* The attribute of a name, which is added if it is not there; NULL if there is no room. */
+static Attribute *attribute_of(Seeker *seeker, const Word *name) {
+    for (int i = 0; i < seeker->count; i++) {
+        Attribute *known = seeker->attributes + i;
+        if (known->name.size == name->size &&
+            memcmp(known->name.letters, name->letters, (size_t)name->size) == 0) {
+            return known;
+        }
+    }
+    if (seeker->count == MAX_SOUGHT) {
+        return NULL;
+    }
+    int number = seeker->count++;
+    Attribute *added = seeker->attributes + number;
+    added->name = *name;
+    mark_letter(seeker->ending, name->letters[name->size - 1], (uint16_t)(1 << number));
+    return added;
+}
+
+static int take_rule(Seeker *seeker, PyObject *rule) {
+    PyObject *name, *words;
+    int whole;
+    unsigned int flag;
+    if (!PyTuple_Check(rule)) {
+        PyErr_SetString(PyExc_TypeError, "a rule is a tuple");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(rule, "OO!pI", &name, &PyTuple_Type, &words, &whole, &flag)) {
+        return -1;
+    }
+    Word word = {.flag = flag};
+    if (take_word(name, &word) < 0) {
+        return -1;
+    }
+    if (PyTuple_GET_SIZE(words) == 0 && seeker->lone.size == 0) {
+        seeker->lone = word;
+        seeker->pair = (word.size - 1) / 2;
+        return 0;
+    }
+    Attribute *sought = attribute_of(seeker, &word);
+    if (sought == NULL || PyTuple_GET_SIZE(words) > MAX_WORDS - sought->count) {
+        PyErr_SetString(PyExc_ValueError, "more is sought than there is room for");
+        return -1;
+    }
+    sought->flags |= flag;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(words); i++) {
+        Word *part = sought->words + sought->count;
+        if (take_word(PyTuple_GET_ITEM(words, i), part) < 0) {
+            return -1;
+        }
+        part->flag = flag;
+        part->whole = whole;
+        uint16_t number = (uint16_t)(1 << sought->count++);
+        mark_letter(sought->first, part->letters[0], number);
+        mark_letter(sought->second, part->letters[1], number);
+    }
+    return 0;
+}
+
+static void seeker_close(PyObject *capsule) {
+    PyMem_Free(PyCapsule_GetPointer(capsule, CAPSULE));
+}
+
+PyObject *native_seeker(PyObject *module, PyObject *rules) {
+    (void)module;
+    Seeker *seeker = PyMem_Calloc(1, sizeof(Seeker));
+    PyObject *capsule = seeker ? PyCapsule_New(seeker, CAPSULE, seeker_close) : PyErr_NoMemory();
+    if (capsule == NULL) {
+        PyMem_Free(seeker);
+        return NULL;
+    }
+    int failed = !PyTuple_Check(rules);
+    if (failed) {
+        PyErr_SetString(PyExc_TypeError, "rules are a tuple");
+    }
+    for (Py_ssize_t i = 0; !failed && i < PyTuple_GET_SIZE(rules); i++) {
+        failed = take_rule(seeker, PyTuple_GET_ITEM(rules, i)) < 0;
+    }
+    if (failed) {
+        Py_CLEAR(capsule);
+    }
+    return capsule;
+}

@@ -1,0 +1,101 @@
+"""Texts and markdown are put together alike by the compiled code and by Python."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import turbohtml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trapline.extract import _native, compiled, markdown, selection
+from trapline.extract.outline import Flags
+
+PAGES = sorted((Path(__file__).parent / "pages").glob("*.html"))
+PARTS = (
+    "<em>", "</em>", "<strong>", "</strong>", "<", "</", ">", "*", "`", "``", "```", "````", "~", "~~~",
+    "~~~~", " ", "  ", "\n", "\n\n", "a", "word.", ".", "_", "é", "\u200b", "\u00ad", "\u2003", "\ufeff",
+    "\U0001f600", "\t", "\\",
+)  # fmt: skip
+LINES = st.lists(st.sampled_from(PARTS), max_size=40).map("".join)
+
+
+def equally_tidied(text: str) -> None:
+    assert compiled.tidy(text) == markdown.tidy(text), repr(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", " ", "\n \n", "a\n  \n  \nb", "a \nb  \nc   \nd", "a\n\n\n\n\nb", "  \n  \nx", "\u200b\n",
+        "<em>a.</em> b", "x<em>a.</em> b", "<em>a.</em>b", "<em> a</em>", "<strong>a</strong>",
+        "<em>a</strong></em>", "`<em>a.</em>`", "``<em>a.</em>` ``", "`<em>a.</em>", "~~~\n<em>a.</em>\n~~~",
+        "````\n<em>a.</em>\n```\n<em>b.</em>\n", "```\nx\n`````<em>a.</em>` <em>b.</em>",
+        "```\nx\n````<em>a.</em>` <em>b.</em>", "  ```\n<em>a.</em>\n   ```<em>b.</em>", "<em></em>",
+        "<em>é.</em>\u2003", "é<em>a.</em>", "<em>a\u2003</em>", "<em>\U0001f600.</em>", "\x00 \n\x00",
+    ],
+)  # fmt: skip
+def test_odd_texts_are_tidied(text: str) -> None:
+    equally_tidied(text)
+
+
+@settings(max_examples=600, deadline=None)
+@given(LINES)
+def test_any_text_is_tidied(text: str) -> None:
+    equally_tidied(text)
+
+
+def test_a_text_of_marks_alone_is_tidied_in_time() -> None:
+    """Each run looks for one of its own length; none is there."""
+    text = "".join("`" * size + "x" for size in range(1, 3_000)) + " <em>a.</em>"
+    assert compiled.tidy(text).endswith("`x *a.*\n")
+
+
+@pytest.mark.parametrize("what", [None, b"bytes", 7])
+def test_what_is_no_text_is_not_tidied(what: object) -> None:
+    with pytest.raises(TypeError):
+        _native.tidy(what)  # type: ignore[arg-type]
+
+
+def equally_chosen(body: str, seed: int) -> None:
+    page = compiled.read_outline(turbohtml.parse(body, positions=False))
+    blocks = compiled.read_blocks(page)
+    random = np.random.default_rng(seed)
+    for part in (0.0, 0.2, 0.8, 1.0):
+        chosen: Flags = random.random(len(blocks)) < part
+        text = selection.chosen_text(chosen, blocks, page)
+        assert compiled.chosen_text(chosen, blocks, page) == text
+        shown = selection.with_headline(chosen, blocks, page)
+        assert compiled.with_headline(chosen, blocks, page).tolist() == shown.tolist()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_choices_of_our_own_pages(page: Path) -> None:
+    equally_chosen(page.read_text(), 1)
+
+
+TAGS = "p div pre pre h1 h2 b br code span li"
+MARKUP = st.lists(
+    st.one_of(
+        st.builds("<{}>".format, st.sampled_from(TAGS.split())),
+        st.builds("</{}>".format, st.sampled_from(TAGS.split())),
+        st.sampled_from(["one", "two three", " ", "\n", "\n\n four\n"]),
+    ),
+    max_size=40,
+).map("".join)
+
+
+@settings(max_examples=200, deadline=None)
+@given(MARKUP, st.integers(0, 1000))
+def test_choices_of_any_page(body: str, seed: int) -> None:
+    equally_chosen(body, seed)
+
+
+def test_choices_of_another_page_are_refused() -> None:
+    page = compiled.read_outline(turbohtml.parse("<h1>a</h1><pre>b</pre>c", positions=False))
+    blocks = compiled.read_blocks(page)
+    for chosen in (np.ones(len(blocks) + 1, np.bool_), np.ones(len(blocks) - 1, np.bool_)):
+        with pytest.raises(ValueError, match="different pages"):
+            compiled.chosen_text(chosen, blocks, page)
+        with pytest.raises(ValueError, match="different pages"):
+            compiled.with_headline(chosen, blocks, page)

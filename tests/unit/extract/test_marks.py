@@ -1,0 +1,138 @@
+"""A look at the source never misses what a search of the tree would find."""
+
+import pytest
+import turbohtml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trapline.extract import _native, marks
+from trapline.extract.links import read_links
+from trapline.extract.metadata import read_metadata
+from trapline.extract.resolve import Resolver
+
+SEARCHES = {
+    marks.DATED: "[itemprop~=datePublished]",
+    marks.CREDITED: "[itemprop~=author], [rel~=author]",
+    marks.AUTHOR_LINK: "a[href*='/author']",
+    marks.DATE_CLASS: "[class*=date], [class*=publish], [class*=posted]",
+    marks.AUTHOR_CLASS: "[class*=author], [class*=byline], a.username",
+    marks.HIDDEN: "[hidden], [aria-hidden=true], [style*=none], [style*=hidden]",
+    marks.LANDMARK_ROLE: "[role=banner], [role=navigation], [role=contentinfo]",
+    marks.LANDMARK_ID: "#header, #masthead, #nav, #navigation, #navbar, #menu, #footer, #colophon",
+}
+# Letters of one, two and four bytes: the source is read differently.
+WIDTHS = ("", "\u00b6", "\u2014", "\U0001f600")
+PRESENT = (
+    ("<i itemprop=datePublished>", marks.DATED),
+    ("<i itemprop='x datePublished'>", marks.DATED),
+    ('<i ITEMPROP = \n"datePublished">', marks.DATED),
+    ("<i itemprop=date&#80;ublished>", marks.DATED),
+    ("<i itemprop=author>", marks.CREDITED),
+    ("<a rel='me AUTHOR'>", marks.CREDITED),
+    ('<a title="b"rel=author>', marks.CREDITED),
+    ("<a/rel=author>", marks.CREDITED),
+    ("<a href=/authors/x>", marks.AUTHOR_LINK),
+    ("<a href='x?y=z&sol;author'>", marks.AUTHOR_LINK),
+    ("<a href='x&#x2f;author'>", marks.AUTHOR_LINK),
+    ("<i class=update>", marks.DATE_CLASS),
+    ("<i class='a b-published'>", marks.DATE_CLASS),
+    ('<i class="posted">', marks.DATE_CLASS),
+    ("<i class=" + "x" * 300 + "date>", marks.DATE_CLASS),
+    ("<i class='" + "x" * 3000 + "date'>", marks.DATE_CLASS),
+    ("<i class=authors>", marks.AUTHOR_CLASS),
+    ("<i class='\n\nbyline'>", marks.AUTHOR_CLASS),
+    ("<!doctype html><a class='x username'>", marks.AUTHOR_CLASS),
+    ("<a class=UserName>", marks.AUTHOR_CLASS),
+    ("<i hidden>", marks.HIDDEN),
+    ("<i HIDDEN/>", marks.HIDDEN),
+    ("<i a='b'hidden=''>", marks.HIDDEN),
+    ("<i aria-hidden=true>", marks.HIDDEN),
+    ("<i style='display:none'>", marks.HIDDEN),
+    ("<i role=banner>", marks.LANDMARK_ROLE),
+    ("<i role='navigation'>", marks.LANDMARK_ROLE),
+    ("<i id=nav>", marks.LANDMARK_ID),
+    ("<i id='navigation'>", marks.LANDMARK_ID),
+    ("<i id=Footer>", marks.LANDMARK_ID),
+    ("<i id=&#110;av>", marks.LANDMARK_ID),
+)  # fmt: skip
+
+
+# What may be written as a reference, or is too long, counts as all that the attribute may say.
+GUESSED = ("&#", "x" * 300)
+
+
+@pytest.mark.parametrize(("source", "flag"), PRESENT)
+def test_what_is_there_is_seen(source: str, flag: int) -> None:
+    """Wherever the source is cut into runs, and whatever else is in it."""
+    guessed = any(part in source for part in GUESSED)
+    for letter in WIDTHS:
+        for before in ("", "x" * 57, "y" * 61, "<p>" * 40):
+            page = f"{letter}{before}{source}{letter}"
+            seen = marks.read_marks(page)
+            assert seen & flag if guessed else seen == flag
+            assert turbohtml.parse(page).select(SEARCHES[flag]) != []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "", "=", "==", " = ", "class", "class=", "class='", "<p>date posted by the author", "dd", "hidde",
+        "<i data-class=date>", "<i classes=date>", "<i title=date>", "<i class='d ate'>", "<p>hidden",
+        "<a href='?a=1&sort=author'>", "<i id=navy>", "<i id='top nav'>", "<i aria-hidden=false>",
+        "<i class=po\u017fted>", "<i hi\u0130den>", "<i overflow:hidden;>", "<i style='color:red'>", "x=" * 99,
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_not_searched_for(source: str) -> None:
+    for letter in WIDTHS:
+        assert marks.read_marks(letter + source) == 0
+
+
+PIECES = st.sampled_from(
+    [piece for source, _ in PRESENT for piece in source.partition("=")]
+    + ["<", ">", "'", '"', "=", " ", "/", "&", "#", "\n", "\x00", "\r", "\f", "<!--", "-->", "<script>"]
+    + ["</script>", "<svg>", "<a ", "<i ", "class", "hidden", "id", "nav", "date", "<template>", "\u2014"]
+)  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(PIECES, max_size=25).map("".join))
+def test_no_search_finds_what_the_look_did_not_see(source: str) -> None:
+    seen = marks.read_marks(source)
+    tree = turbohtml.parse(source, positions=False, allow_declarative_shadow_roots=False)
+    for flag, selector in SEARCHES.items():
+        assert seen & flag or not tree.select(selector), selector
+    resolver = Resolver(tree, "https://example.com/")
+    assert read_metadata(tree, resolver, marked=seen) == read_metadata(tree, resolver)
+    assert read_links(tree, resolver, marked=seen) == read_links(tree, resolver)
+
+
+def test_overlapping_values_are_not_read_to_their_ends() -> None:
+    """Without quotes `class=class=…` is one value in another: what is long counts as anything."""
+    assert marks.read_marks("class=" * 500_000) == marks.DATE_CLASS | marks.AUTHOR_CLASS
+    assert marks.read_marks("class=x " * 500_000) == 0
+
+
+WORD = ("word",)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [], ("ab",), (("a", WORD, False, 1),), (("x" * 16, WORD, False, 1),), (("ab", ("",), False, 1),),
+        (("ab", ("A b",), False, 1),), (("ab", ("\u00e4\u00f6",), False, 1),), (("ab", (1,), False, 1),),
+        (("ab", WORD * 17, False, 1),), (("ab", WORD * 9, False, 1), ("ab", WORD * 8, False, 1)),
+        tuple((f"a{chr(97 + n)}", WORD, False, 1) for n in range(17)), (("ab", [], False, 1),),
+        (("ab", WORD, False),),
+    ],
+)  # fmt: skip
+def test_rules_that_do_not_fit_are_refused(rules: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        _native.seeker(rules)  # type: ignore[arg-type]
+
+
+def test_only_texts_are_looked_at_and_only_by_seekers() -> None:
+    seeker = _native.seeker((("ab", WORD, False, 1),))
+    assert _native.seek(seeker, "<i ab=word>") == 1
+    for given_ in ((seeker, b"ab=word"), (object(), "ab=word"), (seeker,), ()):
+        with pytest.raises((TypeError, ValueError)):
+            _native.seek(*given_)
