@@ -252,7 +252,7 @@ static int find_blocks(Found *found, PyObject *nodes, const int64_t *code, const
         if (row <= hidden_to) {
             continue;
         }
-        PyObject *text = attribute(PyList_GET_ITEM(nodes, row), &text_data);
+        PyObject *text = property(PyList_GET_ITEM(nodes, row), &text_data);
         if (text == NULL) {
             return -1;
         }

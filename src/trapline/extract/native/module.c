@@ -7,7 +7,7 @@ Design design;
 PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
 PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href;
 
-Attribute element_tag, element_parent, text_parent, text_data;
+Property element_tag, element_parent, text_parent, text_data;
 
 /* How `attr` of elements is called without looking for it in their type each time. */
 typedef PyObject *(*Method)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
@@ -36,13 +36,13 @@ PyObject *attribute_value(PyObject *element, PyObject *name) {
     return PyObject_CallMethodOneArg(element, name_attr, name);
 }
 
-/* Where it is none of the attributes that C gives to types, Python is asked for it every time. */
-static int take_attribute(PyTypeObject *type, PyObject *name, Attribute *place) {
+/* Where it is none of the properties that C gives to types, Python is asked for it every time. */
+static int take_property(PyTypeObject *type, PyObject *name, Property *place) {
     PyObject *found = PyObject_GetAttr((PyObject *)type, name);
     if (found == NULL) {
         return -1;
     }
-    *place = (Attribute){type, name, NULL, NULL};
+    *place = (Property){type, name, NULL, NULL};
     if (Py_IS_TYPE(found, &PyGetSetDescr_Type)) {
         const PyGetSetDef *given = ((PyGetSetDescrObject *)found)->d_getset;
         place->get = given->get;
@@ -134,11 +134,11 @@ static PyObject *configure(PyObject *module, PyObject *given) {
     design.element = (PyTypeObject *)Py_NewRef(element);
     design.text = (PyTypeObject *)Py_NewRef(text);
     if (!PyDict_Check(codes) || tags_open(codes) < 0 ||
-        take_attribute(design.element, name_tag, &element_tag) < 0 ||
+        take_property(design.element, name_tag, &element_tag) < 0 ||
         take_attr(design.element) < 0 ||
-        take_attribute(design.element, name_parent, &element_parent) < 0 ||
-        take_attribute(design.text, name_parent, &text_parent) < 0 ||
-        take_attribute(design.text, name_data, &text_data) < 0) {
+        take_property(design.element, name_parent, &element_parent) < 0 ||
+        take_property(design.text, name_parent, &text_parent) < 0 ||
+        take_property(design.text, name_data, &text_data) < 0) {
         return NULL;
     }
     design.codes = Py_NewRef(codes);

@@ -58,20 +58,20 @@ extern Design design;
 extern PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
 extern PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href;
 
-/* An attribute of nodes of one type, which is read without looking for it in the type each time. */
+/* A property of nodes of one type, which is read without looking for it in the type each time. */
 typedef struct {
     PyTypeObject *type;
     PyObject *name;
     getter get;
     void *closure;
-} Attribute;
+} Property;
 
-extern Attribute element_tag, element_parent, text_parent, text_data;
+extern Property element_tag, element_parent, text_parent, text_data;
 
 /* The value of an element's attribute, or None. */
 PyObject *attribute_value(PyObject *element, PyObject *name);
 
-static inline PyObject *attribute(PyObject *node, const Attribute *wanted) {
+static inline PyObject *property(PyObject *node, const Property *wanted) {
     if (wanted->get != NULL && Py_TYPE(node) == wanted->type) {
         return wanted->get(node, wanted->closure);
     }

@@ -31,7 +31,7 @@ static int code_of(PyObject *node) {
     if (Py_TYPE(node) != design.element) {
         return code_of_kind((PyObject *)Py_TYPE(node));
     }
-    PyObject *tag = attribute(node, &element_tag);
+    PyObject *tag = property(node, &element_tag);
     if (tag == NULL) {
         return -1;
     }
@@ -71,7 +71,7 @@ static int open_push(Open *open, PyObject *node, int64_t row) {
 
 /* The row of a node's parent. A node object stays the same as long as somebody has it. */
 static int64_t parent_row(Open *open, PyObject *node) {
-    PyObject *parent = attribute(node, Py_TYPE(node) == design.text ? &text_parent : &element_parent);
+    PyObject *parent = property(node, Py_TYPE(node) == design.text ? &text_parent : &element_parent);
     if (parent == NULL) {
         return -1;
     }
@@ -260,7 +260,7 @@ PyObject *text_between(PyObject *nodes, const int64_t *code, Py_ssize_t from, Py
     int failed = parts == NULL || empty == NULL || line == NULL;
     for (Py_ssize_t row = from; !failed && row <= to; row++) {
         if (code[row] == TEXT_NODE) {
-            PyObject *text = attribute(PyList_GET_ITEM(nodes, row), &text_data);
+            PyObject *text = property(PyList_GET_ITEM(nodes, row), &text_data);
             failed = text == NULL || PyList_Append(parts, text) < 0;
             Py_XDECREF(text);
         } else if (code[row] == design.br) {
