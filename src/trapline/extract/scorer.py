@@ -21,6 +21,7 @@ import turbohtml
 from trapline.extract import compiled
 from trapline.extract.features import PAGE_SIZE
 from trapline.extract.hints import read_echo, read_hints
+from trapline.extract.marks import EVERYTHING
 from trapline.extract.outline import Floats, Ints, Outline
 from trapline.extract.reading import Features, read_page
 from trapline.extract.selection import FLOOR
@@ -170,12 +171,14 @@ class Scorer:
     networks: Ensemble
     type_weights: tuple[Floats, ...]
 
-    def features(self, tree: turbohtml.Document, outline: Outline, url: str) -> Features:
-        """What this model wants to know of a page."""
+    def features(
+        self, tree: turbohtml.Document, outline: Outline, url: str, marked: int = EVERYTHING
+    ) -> Features:
+        """What this model wants to know of a page; `marked` is what its source can hold."""
         if not compiled.AVAILABLE:
             return read_page(tree, outline, url).features(self.vocabulary)
         blocks = compiled.read_blocks(outline)
-        hints = read_hints(tree, url)
+        hints = read_hints(tree, url, marked)
         width = len(self.mean) - PAGE_SIZE - len(hints)
         matrix, page, keys = compiled.read_features(
             outline, blocks, read_echo(tree), self._lexicons, width
