@@ -44,11 +44,14 @@ def scores(
     page: Floats,
     keys: Ints,
     words: Ints,
+    share: float,
     factor: float,
     /,
 ) -> bytearray: ...
 def odds(bound: float, page: Floats, /, *arrays: Floats) -> list[float]: ...
-def choose(texts: list[str], scores: Floats, words: Ints, floor: float, /) -> bytearray: ...
+def choose(
+    texts: list[str], scores: Floats, words: Ints, floor: float, recall: float, /
+) -> bytearray: ...
 def prune(
     nodes: list[Any],
     code: Ints,

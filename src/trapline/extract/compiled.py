@@ -134,11 +134,11 @@ def network(page: int, bound: float, *arrays: Floats, wide: bool = True) -> obje
     return _native.network(page, bound, wide, *given)
 
 
-def scores(networks: tuple[object, ...], features: Features, factor: float) -> Floats:
+def scores(networks: tuple[object, ...], features: Features, share: float, factor: float) -> Floats:
     """What `Scorer.judge` makes of the answers of its networks."""
     matrix = np.ascontiguousarray(features.matrix, np.float32)
-    words = features.blocks.words
-    found = _native.scores(networks, matrix, features.page, features.keys, words, factor)
+    told = (features.page, features.keys, features.blocks.words)
+    found = _native.scores(networks, matrix, *told, share, factor)
     return np.frombuffer(found, dtype=np.float32)
 
 
@@ -147,9 +147,9 @@ def odds(bound: float, page: Floats, *arrays: Floats) -> list[float]:
     return _native.odds(bound, page, *arrays)
 
 
-def choose(scores: Floats, found: Blocks, floor: float = selection.FLOOR) -> Flags:
+def choose(scores: Floats, found: Blocks, recall: float = 1.0) -> Flags:
     """What `selection.choose` gives."""
-    chosen = _native.choose(found.texts, scores, found.words, floor)
+    chosen = _native.choose(found.texts, scores, found.words, selection.FLOOR, recall)
     return np.frombuffer(chosen, dtype=np.bool_)
 
 

@@ -8,7 +8,7 @@ thread are kept or dropped together. Networks that were trained apart can be ave
 
 import io
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from math import exp
@@ -24,7 +24,6 @@ from trapline.extract.hints import read_echo, read_hints
 from trapline.extract.marks import EVERYTHING
 from trapline.extract.outline import Floats, Ints, Outline
 from trapline.extract.reading import Features, read_page
-from trapline.extract.selection import FLOOR
 from trapline.extract.vocabulary import Scores, Vocabulary
 from trapline.model import PageType
 
@@ -36,7 +35,11 @@ _WINDOW: Final = 2
 # want opposite things: the grid, or the text below it.
 _SOFTENED: Final = 0.7
 _SOFTENED_GRID: Final = 0.5
-_FLOOR_OF_GRID: Final = 0.2
+# There, what is said of the whole page is half learned by heart: less is made of it.
+_UNHEARD_OF_GRID: Final = 0.7
+# Elsewhere too much is the commoner mistake.
+_RECALL: Final = 0.8
+_RECALL_OF_GRID: Final = 1.0
 _SCORE_STEP: Final = 0.05
 _LEXICONS: Final = ("names", "texts", "headings", "prose")
 TYPES: Final = (
@@ -159,8 +162,8 @@ class Ensemble:
 class Judgement(NamedTuple):
     scores: Floats
     """For each block how likely it is main content."""
-    floor: float
-    """What a block must score to be taken."""
+    recall: float
+    """How much recall counts beside precision when blocks are chosen."""
 
 
 @dataclass(frozen=True)
@@ -200,17 +203,27 @@ class Scorer:
 
     def judge(self, features: Features) -> Judgement:
         grid = self._grid_chance(features)
+        share = 1 - _UNHEARD_OF_GRID * grid
         factor = _SOFTENED + (_SOFTENED_GRID - _SOFTENED) * grid
-        return Judgement(self._scores(features, factor), FLOOR + (_FLOOR_OF_GRID - FLOOR) * grid)
+        scores = self._scores(features, share, factor)
+        return Judgement(scores, _RECALL + (_RECALL_OF_GRID - _RECALL) * grid)
 
-    def _scores(self, features: Features, factor: float) -> Floats:
+    def _scores(self, features: Features, share: float, factor: float) -> Floats:
+        """How likely blocks are main content, with a share of what is said of the page."""
         if compiled.AVAILABLE:
-            return compiled.scores(self._compiled, features, factor)
+            return compiled.scores(self._compiled, features, share, factor)
+        features = self._nearer_to_average(features, share)
         matrix, page = self._standardised(features), self._page(features)
         weights = np.sqrt(features.blocks.words).astype(np.float32)
         logits = self.networks.logits(matrix, page, features.keys, weights)
         softened = np.clip(logits * np.float32(factor), -_SUREST, _SUREST)
         return np.asarray(1 / (1 + np.exp(-softened)), dtype=np.float32)
+
+    def _nearer_to_average(self, features: Features, share: float) -> Features:
+        """The features, with less said of the page: a share of what tells it from the average page."""
+        average = self.mean[-len(features.page) :]
+        page = average + np.float32(share) * (features.page - average)
+        return replace(features, page=page)
 
     def _standardised(self, features: Features) -> Floats:
         mean, scale = (part[: -len(features.page)] for part in (self.mean, self.scale))

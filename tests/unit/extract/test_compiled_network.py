@@ -71,7 +71,7 @@ def test_scores_are_alike(widths: tuple[int, int, int], networks: int) -> None:
         features = model.features(count)
         expected, found = judged_by_numpy(model, features), model.scorer.judge(features)
         assert np.allclose(found.scores, expected.scores, atol=CLOSE), count
-        assert found.floor == pytest.approx(expected.floor, abs=CLOSE)
+        assert found.recall == pytest.approx(expected.recall, abs=CLOSE)
 
 
 @pytest.mark.parametrize("widths", WIDTHS)
@@ -80,8 +80,8 @@ def test_narrow_registers_give_the_same(widths: tuple[int, int, int]) -> None:
     given = (model.scorer.mean, model.scorer.scale, *model.scorer.networks.networks[0].parts)
     narrow, wide = (compiled.network(PAGE, BOUND, *given, wide=wide) for wide in (False, True))
     features = model.features(31)
-    expected = compiled.scores((narrow,), features, 1.0)
-    assert np.allclose(compiled.scores((wide,), features, 1.0), expected, atol=CLOSE)
+    expected = compiled.scores((narrow,), features, 0.5, 1.0)
+    assert np.allclose(compiled.scores((wide,), features, 0.5, 1.0), expected, atol=CLOSE)
 
 
 def test_like_blocks_score_alike() -> None:
@@ -128,11 +128,11 @@ def test_arrays_of_another_page_or_model() -> None:
     given = [features.matrix.ravel(), features.page, features.keys.ravel(), features.blocks.words]
     for number in range(len(given)):
         with pytest.raises(ValueError, match="different pages"):
-            _native.scores(model.scorer._compiled, *without(given, number), 1.0)
+            _native.scores(model.scorer._compiled, *without(given, number), 1.0, 1.0)
     with pytest.raises(ValueError, match="different pages"):
-        _native.scores(model.scorer._compiled, *given[:3], -features.blocks.words, 1.0)
+        _native.scores(model.scorer._compiled, *given[:3], -features.blocks.words, 1.0, 1.0)
     with pytest.raises(ValueError, match=r"incorrect name|invalid PyCapsule"):
-        _native.scores((compiled.lexicon({}),), *given, 1.0)
+        _native.scores((compiled.lexicon({}),), *given, 1.0, 1.0)
 
 
 def test_weights_of_types_that_do_not_fit() -> None:

@@ -204,10 +204,13 @@ static void keep_positive(float *values, Py_ssize_t size) {
     }
 }
 
-/* What is the same for all blocks: the biases, and what the page says. */
-static void begin(const Network *network, const float *page, float *room, float *start) {
+/* What is the same for all blocks: the biases, and a share of what the page says. */
+static void begin(const Network *network, const float *page, float share, float *room, float *start) {
     const float *mean = network->mean + network->own, *scale = network->scale + network->own;
-    standardise(page, mean, scale, network->bound, network->page, room);
+    for (Py_ssize_t i = 0; i < network->page; i++) {
+        room[i] = mean[i] + share * (page[i] - mean[i]);
+    }
+    standardise(room, mean, scale, network->bound, network->page, room);
     memcpy(start, network->alone_bias, whole(network->alone) * sizeof(float));
     for (Py_ssize_t i = 0; i < network->page; i++) {
         const float *weights = network->page_weights + i * network->alone;
@@ -222,7 +225,7 @@ typedef struct {
     const float *matrix, *page;
     const int64_t *keys;
     Py_ssize_t blocks;
-    float *weights, *logits;
+    float share, *weights, *logits;
 } Question;
 
 /* The first layer, a tile of rows after the other: what is standardised stays near. */
@@ -273,7 +276,7 @@ static int answer(const Network *network, const Question *asked) {
     float *both = taken.memory, *passed = both + (blocks + 1) * step;
     float *sums = passed + (blocks + 1) * shared;
     float *room = sums + (blocks + 1) * (network->shared + 1), *start = room + TILE * widest;
-    begin(network, asked->page, room, start);
+    begin(network, asked->page, asked->share, room, start);
     look_alone(network, asked, start, room, both, step);
     network->multiply(&(Product){both, network->shared_panels, network->nothing, passed, blocks, alone, shared,
                         step, shared});
@@ -316,9 +319,9 @@ PyObject *native_scores(PyObject *module, PyObject *args) {
     enum { GIVEN = 4 };
     Py_buffer array[GIVEN];
     PyObject *networks, *result = NULL;
-    float factor;
-    if (!PyArg_ParseTuple(args, "O!y*y*y*y*f", &PyTuple_Type, &networks, array, array + 1, array + 2,
-                          array + 3, &factor)) {
+    float share, factor;
+    if (!PyArg_ParseTuple(args, "O!y*y*y*y*ff", &PyTuple_Type, &networks, array, array + 1, array + 2,
+                          array + 3, &share, &factor)) {
         return NULL;
     }
     Py_ssize_t blocks = array[3].len / (Py_ssize_t)sizeof(int64_t);
@@ -339,7 +342,7 @@ PyObject *native_scores(PyObject *module, PyObject *args) {
         }
         float *logits = (float *)PyByteArray_AS_STRING(result);
         memset(logits, 0, blocks * sizeof(float));
-        Question asked = {array[0].buf, array[1].buf, array[2].buf, blocks, weights, logits};
+        Question asked = {array[0].buf, array[1].buf, array[2].buf, blocks, share, weights, logits};
         if (ask_all(networks, &asked, array) < 0) {
             Py_CLEAR(result);
         } else {
