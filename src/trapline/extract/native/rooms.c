@@ -7,9 +7,9 @@
 /* Larger rooms are given back: few pages need them. Where every access is checked nothing is kept, for
  * what follows the end of a smaller room would be memory like any other. */
 #if defined(__SANITIZE_ADDRESS__)
-enum { MOST_KEPT = 0 };
+static const size_t MOST_KEPT = 0;
 #else
-enum { MOST_KEPT = 1 << 22 };
+static const size_t MOST_KEPT = (size_t)1 << 22;
 #endif
 
 static Room kept;
@@ -20,8 +20,9 @@ int room_take(Room *room, size_t bytes) {
         kept = (Room){NULL, 0};
         return 0;
     }
-    bytes += bytes < MOST_KEPT / 2 ? bytes / 2 : 0;
-    room->memory = PyMem_Malloc(bytes + 1);
+    /* The next page may be larger. */
+    bytes += bytes <= MOST_KEPT / 2 ? bytes / 2 : 0;
+    room->memory = PyMem_Malloc(bytes);
     room->bytes = bytes;
     if (room->memory == NULL) {
         PyErr_NoMemory();
