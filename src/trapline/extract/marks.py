@@ -24,6 +24,10 @@ HIDDEN: Final = 1 << 5
 LANDMARK_ROLE: Final = 1 << 6
 """An element is a header, a navigation or a footer by its role, not by its tag."""
 LANDMARK_ID: Final = 1 << 7
+GUTTER_CLASS: Final = 1 << 8
+"""An element is called as the line numbers of code are."""
+FOOTNOTE: Final = 1 << 9
+"""A link is marked as one to a footnote."""
 EVERYTHING: Final = -1
 
 # Attribute, what its value may hold or, if it is that alone, be, and what that means. Letters of
@@ -45,6 +49,15 @@ _RULES: Final = (
         True,
         LANDMARK_ID,
     ),
+    (
+        "class",
+        ("gutter", "lineno", "line-numbers", "hljs-ln", "lnt", "blob-num"),
+        False,
+        GUTTER_CLASS,
+    ),
+    ("class", ("footnote-ref",), False, FOOTNOTE),
+    ("role", ("doc-noteref",), False, FOOTNOTE),
+    ("rel", ("footnote",), False, FOOTNOTE),
 )
 _AVAILABLE: Final = _native is not None
 _SEEKER: Final = _native.seeker(_RULES) if _AVAILABLE else None

@@ -82,7 +82,9 @@ def extract_html(
         read_structured(tree, url, nodes).as_json() if Format.STRUCTURED in formats else None
     )
     branding = read_branding(tree, resolver, metadata) if Format.BRANDING in formats else None
-    content = _Contents(options, scorer or shipped_scorer()).read(tree, outline, resolver, nodes)
+    content = _Contents(options, scorer or shipped_scorer(), marked).read(
+        tree, outline, resolver, nodes
+    )
     metadata = describe_text(metadata, content.text, content.words)
     doubt = _DOUBTED_CHARSET.format(decoded.encoding) if decoded.doubtful else None
     return Document(
@@ -136,6 +138,8 @@ class _Contents:
 
     options: ExtractOptions
     scorer: Scorer
+    marked: int
+    """What `marks` has seen in the page's source."""
 
     def read(
         self,
@@ -197,7 +201,9 @@ class _Contents:
         if Format.MARKDOWN not in self.options.formats:
             return html, ""
         drop = self.options.remove_base64_images
-        return html, markdown.render(body, Targets(resolver), outline, drop_data_images=drop)
+        return html, markdown.render(
+            body, Targets(resolver), outline, self.marked, drop_data_images=drop
+        )
 
 
 def _without_scripts(reading: Features, chosen: Flags) -> bool:
