@@ -28,8 +28,15 @@ GUTTER_CLASS: Final = 1 << 8
 """An element is called as the line numbers of code are."""
 FOOTNOTE: Final = 1 << 9
 """A link is marked as one to a footnote."""
+TYPED: Final = 1 << 10
+"""An element is marked as something that tells the page's type."""
 EVERYTHING: Final = -1
 
+# Each type that `hints` knows has one of them.
+_TYPES: Final = (
+    "article", "post", "product", "offer", "list", "page", "question", "answer", "comment",
+    "business", "service", "howto", "event", "video", "re",
+)  # fmt: skip
 # Attribute, what its value may hold or, if it is that alone, be, and what that means. Letters of
 # either case count, for names and some values may be written so. Without words the name is enough.
 _RULES: Final = (
@@ -58,6 +65,7 @@ _RULES: Final = (
     ("class", ("footnote-ref",), False, FOOTNOTE),
     ("role", ("doc-noteref",), False, FOOTNOTE),
     ("rel", ("footnote",), False, FOOTNOTE),
+    ("itemtype", _TYPES, False, TYPED),
 )
 _AVAILABLE: Final = _native is not None
 _SEEKER: Final = _native.seeker(_RULES) if _AVAILABLE else None

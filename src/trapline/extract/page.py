@@ -153,7 +153,7 @@ class _Contents:
             tree.remove(selector)
         if self.options.exclude_tags:
             outline = read_outline(tree)
-        reading = self.scorer.features(tree, outline, resolver.page)
+        reading = self.scorer.features(tree, outline, resolver.page, self.marked)
         chosen, doubt = self._chosen(reading, tree)
         text = chosen_text(chosen, reading.blocks, outline)
         page_type = self.scorer.page_type(reading)
