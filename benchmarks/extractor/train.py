@@ -91,7 +91,7 @@ def score(scorer: Scorer, samples: Sequence[Sample]) -> dict[str, list[float]]:
         chosen = np.zeros(0, dtype=np.bool_)
         if len(sample.blocks):
             judged = scorer.judge(features)
-            chosen = choose(judged.scores, sample.blocks, judged.floor)
+            chosen = choose(judged.scores, sample.blocks, judged.recall)
         found[sample.page.page_type].append(sample.f1(chosen))
         right = scorer.page_type(features).value == sample.page.page_type
         found["type found"].append(float(right))

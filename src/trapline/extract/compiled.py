@@ -134,9 +134,9 @@ def standardise(matrix: Floats, mean: Floats, scale: Floats, bound: float) -> No
     _native.standardise(matrix, mean, scale, bound)
 
 
-def choose(scores: Floats, found: Blocks, floor: float = selection.FLOOR) -> Flags:
+def choose(scores: Floats, found: Blocks, recall: float = 1.0) -> Flags:
     """What `selection.choose` gives."""
-    chosen = _native.choose(found.texts, scores, found.words, floor)
+    chosen = _native.choose(found.texts, scores, found.words, selection.FLOOR, recall)
     return np.frombuffer(chosen, dtype=np.bool_)
 
 

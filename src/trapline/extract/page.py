@@ -175,7 +175,7 @@ class _Contents:
             return np.ones(len(blocks), dtype=np.bool_), None
         judged = self.scorer.judge(reading)
         unsure = float(judged.scores.max()) < _UNSURE_BELOW
-        return choose(judged.scores, blocks, judged.floor), _UNSURE if unsure else None
+        return choose(judged.scores, blocks, judged.recall), _UNSURE if unsure else None
 
     def _takes_main_content(self) -> bool:
         return self.options.only_main_content and not self.options.include_tags

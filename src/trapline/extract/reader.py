@@ -12,10 +12,10 @@ def read_outline(tree: turbohtml.Document) -> Outline:
     return compiled.read_outline(tree) if compiled.AVAILABLE else read_outline_in_python(tree)
 
 
-def choose(scores: Floats, blocks: Blocks, floor: float) -> Flags:
+def choose(scores: Floats, blocks: Blocks, recall: float) -> Flags:
     if compiled.AVAILABLE:
-        return compiled.choose(scores, blocks, floor)
-    return selection.choose(scores, blocks, floor)
+        return compiled.choose(scores, blocks, recall)
+    return selection.choose(scores, blocks, recall)
 
 
 def chosen_text(chosen: Flags, blocks: Blocks, outline: Outline) -> str:

@@ -8,7 +8,7 @@ thread are kept or dropped together. Networks that were trained apart can be ave
 
 import io
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
@@ -22,7 +22,6 @@ from trapline.extract.features import PAGE_SIZE
 from trapline.extract.hints import read_echo, read_hints
 from trapline.extract.outline import Floats, Ints, Outline
 from trapline.extract.reading import Features, read_page
-from trapline.extract.selection import FLOOR
 from trapline.extract.vocabulary import Scores, Vocabulary
 from trapline.model import PageType
 
@@ -33,7 +32,11 @@ _WINDOW: Final = 2
 # want opposite things: the grid, or the text below it.
 _SOFTENED: Final = 0.7
 _SOFTENED_GRID: Final = 0.5
-_FLOOR_OF_GRID: Final = 0.2
+# There, what is said of the whole page is half learned by heart: less is made of it.
+_UNHEARD_OF_GRID: Final = 0.7
+# Elsewhere too much is the commoner mistake.
+_RECALL: Final = 0.8
+_RECALL_OF_GRID: Final = 1.0
 _SCORE_STEP: Final = 0.05
 _LEXICONS: Final = ("names", "texts", "headings", "prose")
 TYPES: Final = (
@@ -150,8 +153,8 @@ class Ensemble:
 class Judgement(NamedTuple):
     scores: Floats
     """For each block how likely it is main content."""
-    floor: float
-    """What a block must score to be taken."""
+    recall: float
+    """How much recall counts beside precision when blocks are chosen."""
 
 
 @dataclass(frozen=True)
@@ -179,14 +182,21 @@ class Scorer:
         return tuple(map(compiled.lexicon, self.vocabulary.scores))
 
     def judge(self, features: Features) -> Judgement:
+        grid = self._grid_chance(features)
+        features = self._nearer_to_average(features, 1 - _UNHEARD_OF_GRID * grid)
         matrix, page = self._standardised(features), self._page(features)
         weights = np.sqrt(features.blocks.words).astype(np.float32)
         logits = self.networks.logits(matrix, page, features.keys, weights)
-        grid = self._grid_chance(page)
         softened = logits * np.float32(_SOFTENED + (_SOFTENED_GRID - _SOFTENED) * grid)
         softened = np.minimum(np.maximum(softened, -30), 30)
         scores = np.asarray(1 / (1 + np.exp(-softened)), dtype=np.float32)
-        return Judgement(scores, FLOOR + (_FLOOR_OF_GRID - FLOOR) * grid)
+        return Judgement(scores, _RECALL + (_RECALL_OF_GRID - _RECALL) * grid)
+
+    def _nearer_to_average(self, features: Features, share: float) -> Features:
+        """The features, with less said of the page: a share of what tells it from the average page."""
+        average = self.mean[-len(features.page) :]
+        page = average + np.float32(share) * (features.page - average)
+        return replace(features, page=page)
 
     def _standardised(self, features: Features) -> Floats:
         mean, scale = (part[: -len(features.page)] for part in (self.mean, self.scale))
@@ -203,9 +213,9 @@ class Scorer:
         # What `clip` does, in a fifth of its time.
         return np.asarray(np.minimum(np.maximum(page, -_BOUND), _BOUND), dtype=np.float32)
 
-    def _grid_chance(self, page: Floats) -> float:
+    def _grid_chance(self, features: Features) -> float:
         """How likely the page is a grid of cards or a list."""
-        odds = self._type_odds(page)
+        odds = self._type_odds(self._page(features))
         chances = np.exp(odds - odds.max())
         return float(chances[_GRIDS].sum() / chances.sum())
 

@@ -8,28 +8,30 @@ import numpy as np
 from trapline.extract.blocks import Blocks
 from trapline.extract.outline import Flags, Floats, Outline
 
-FLOOR: Final = 0.25
+FLOOR: Final = 0.2
+"""What a block must score to be taken, unless none does."""
 _REPEATED_WORDS: Final = 3
 _DATA_STARTS: Final = frozenset(('{"', "[{", "[["))
 _DATA_QUOTES: Final = 8
 
 
-def choose(scores: Floats, blocks: Blocks, floor: float = FLOOR) -> Flags:
+def choose(scores: Floats, blocks: Blocks, recall: float = 1.0) -> Flags:
     """Which blocks are main content; never none of them.
 
     Taken in order of score, blocks raise the expected overlap by their words times their score
     and the size of the answer by their words; the best prefix is where the quotient peaks.
+    `recall` is how much it counts beside precision, the square of the beta of F-beta.
     """
     if not len(blocks):
         return np.zeros(0, dtype=np.bool_)
     words = blocks.words.astype(np.float64)
     order = np.argsort(-scores, kind="stable")
     hits = (scores * words)[order]
-    expected = np.cumsum(hits) / (np.cumsum(words[order]) + hits.sum())
+    expected = np.cumsum(hits) / (np.cumsum(words[order]) + recall * hits.sum())
     taken = order[: int(np.argmax(expected)) + 1]
     chosen = np.zeros(len(blocks), dtype=np.bool_)
     chosen[taken] = True
-    for enough in (chosen & (scores >= floor), chosen):
+    for enough in (chosen & (scores >= FLOOR), chosen):
         kept = _without_data(enough, blocks)
         if kept.any():
             return _without_repeats(kept, blocks)

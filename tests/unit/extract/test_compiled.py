@@ -149,7 +149,19 @@ def test_choices_are_alike() -> None:
         none = np.zeros(len(chosen), dtype=np.intp)
         page = Blocks(chosen, words, none, none, none, none, none)
         scores = random.random(len(chosen)).astype(np.float32).round(1)
-        assert np.array_equal(compiled.choose(scores, page), selection.choose(scores, page))
+        for recall in (1.0, 0.8, 0.0):
+            mine = selection.choose(scores, page, recall)
+            assert np.array_equal(compiled.choose(scores, page, recall), mine)
+
+
+def test_the_less_recall_counts_the_less_is_taken() -> None:
+    words = np.full(10, 20)
+    none = np.zeros(10, dtype=np.intp)
+    page = Blocks([f"text {n}" for n in range(10)], words, none, none, none, none, none)
+    scores = np.linspace(0.95, 0.25, 10, dtype=np.float32)
+    taken = [int(selection.choose(scores, page, recall).sum()) for recall in (2.0, 1.0, 0.8, 0.3)]
+    assert taken == sorted(taken, reverse=True)
+    assert taken[0] > taken[1] > taken[3]
 
 
 def test_the_doctor_says_whether_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,7 @@ def test_texts_and_words_that_are_none(page: Page) -> None:
     texts: list[Any] = [7] * len(page.blocks)
     scores = np.ones(len(texts), np.float32)
     with pytest.raises(TypeError, match="texts are strings"):
-        _native.choose(texts, scores, page.blocks.words, 0.5)
+        _native.choose(texts, scores, page.blocks.words, 0.5, 1.0)
     for echo in (frozenset((7,)), frozenset(("",))):
         page.echo = echo
         with pytest.raises(TypeError, match="a string with letters"):

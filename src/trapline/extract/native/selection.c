@@ -26,8 +26,9 @@ static int by_score(const void *one, const void *other) {
     return (a->block > b->block) - (a->block < b->block);
 }
 
-/* Marks the best blocks up to where the expected F1 is highest. */
-static void take_prefix(Ranked *ranked, Py_ssize_t size, const int64_t *words, uint8_t *chosen) {
+/* Marks the best blocks up to where the expected F-beta is highest; recall is the square of beta. */
+static void take_prefix(Ranked *ranked, Py_ssize_t size, const int64_t *words, double recall,
+                        uint8_t *chosen) {
     double all = 0, hits = 0, taken = 0, best = -1;
     /* The first at least: where scores or words come to nothing, no prefix is better than another. */
     Py_ssize_t end = size > 0;
@@ -39,7 +40,7 @@ static void take_prefix(Ranked *ranked, Py_ssize_t size, const int64_t *words, u
         double count = (double)words[ranked[i].block];
         hits += ranked[i].score * count;
         taken += count;
-        double expected = hits / (taken + all);
+        double expected = hits / (taken + recall * all);
         if (expected > best) {
             best = expected;
             end = i + 1;
@@ -84,12 +85,12 @@ static int drop_repeats(PyObject *texts, const int64_t *words, uint8_t *chosen) 
 }
 
 static int choose(PyObject *texts, const float *scores, const int64_t *words, double floor,
-                  uint8_t *chosen, uint8_t *best, Ranked *ranked) {
+                  double recall, uint8_t *chosen, uint8_t *best, Ranked *ranked) {
     Py_ssize_t size = PyList_GET_SIZE(texts);
     for (Py_ssize_t block = 0; block < size; block++) {
         ranked[block] = (Ranked){scores[block], (int32_t)block};
     }
-    take_prefix(ranked, size, words, best);
+    take_prefix(ranked, size, words, recall, best);
     for (int pass = 0; pass < 2; pass++) {
         int any = 0;
         for (Py_ssize_t block = 0; block < size; block++) {
@@ -110,7 +111,9 @@ PyObject *native_choose(PyObject *module, PyObject *args) {
     PyObject *texts, *result = NULL;
     Py_buffer scores, words;
     float floor;
-    if (!PyArg_ParseTuple(args, "O!y*y*f", &PyList_Type, &texts, &scores, &words, &floor)) {
+    double recall;
+    if (!PyArg_ParseTuple(args, "O!y*y*fd", &PyList_Type, &texts, &scores, &words, &floor,
+                          &recall)) {
         return NULL;
     }
     Py_ssize_t size = PyList_GET_SIZE(texts);
@@ -122,7 +125,7 @@ PyObject *native_choose(PyObject *module, PyObject *args) {
                array_fits(&words, size, sizeof(int64_t)) == 0 && texts_fit(texts) == 0) {
         result = PyByteArray_FromStringAndSize(NULL, size);
     }
-    if (result != NULL && choose(texts, scores.buf, words.buf, floor,
+    if (result != NULL && choose(texts, scores.buf, words.buf, floor, recall,
                                  (uint8_t *)PyByteArray_AS_STRING(result), best, ranked) < 0) {
         Py_CLEAR(result);
     }
