@@ -29,7 +29,8 @@ def _crawl(robots: bytes) -> Crawl:
     spread = Spread(options, scope, LinkJudge(scope, access))
     ids = JobId(UUID(int=1)), OrganisationId(UUID(int=2))
     known = cast("KnownAccess", access)
-    return Crawl(*ids, options, "Trapline", known, Patterns(()), spread)
+    extraction = options.stored_extraction
+    return Crawl(*ids, options, "Trapline", known, Patterns(()), extraction, spread)
 
 
 def _entries(*paths: str) -> Sequence[SitemapEntry]:

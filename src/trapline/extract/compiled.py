@@ -13,9 +13,11 @@ from typing import Any, Final
 import numpy as np
 import turbohtml
 
-from trapline.extract import blocks, features, pruning, selection, vocabulary
+from trapline.extract import blocks, pruning, selection, vocabulary
+from trapline.extract import features as columns
 from trapline.extract.blocks import Blocks
 from trapline.extract.outline import CODES, MAX_NODES, TAG, TAGS, Flags, Floats, Ints, Outline
+from trapline.extract.reading import Features
 
 try:
     from trapline.extract import _native
@@ -37,7 +39,7 @@ def _table(flags: Flags) -> bytes:
 
 def _design() -> dict[str, Any]:
     """What the compiled code must know of the words that are fixed in Python."""
-    names = features.FIRST_COLUMNS
+    names = columns.FIRST_COLUMNS
     single = (*map(TAG.__getitem__, ("a", "br", "img", "p", "h1")), len(TAGS))
     return {
         "element": turbohtml.Element,
@@ -46,20 +48,20 @@ def _design() -> dict[str, Any]:
         "single": (*single, vocabulary.SHORT, vocabulary.PROSE),
         "block": _table(blocks.BLOCK_TAGS),
         "hidden": _table(blocks.HIDDEN_TAGS),
-        "named": _table(features.NAMED_TAGS),
-        "heading": _table(features.HEADINGS),
-        "control": _table(features.CONTROLS),
-        "landmark": _table(features.LANDMARKS),
-        "listed": _table(features.LISTED),
+        "named": _table(columns.NAMED_TAGS),
+        "heading": _table(columns.HEADINGS),
+        "control": _table(columns.CONTROLS),
+        "landmark": _table(columns.LANDMARKS),
+        "listed": _table(columns.LISTED),
         "media": _table(pruning.MEDIA),
         "kept_empty": _table(pruning.KEPT_EMPTY),
         "frame": _table(pruning.FRAME),
-        "own": _codes(features.OWN_TAGS),
-        "within": _codes(features.WITHIN_TAGS),
-        "inline": _codes(features.INLINE_TAGS),
-        "counted": _codes(features.COUNTED_TAGS),
-        "shared": tuple(map(names.index, features.SHARED_COLUMNS)),
-        "character": features.CHARACTER.tobytes(),
+        "own": _codes(columns.OWN_TAGS),
+        "within": _codes(columns.WITHIN_TAGS),
+        "inline": _codes(columns.INLINE_TAGS),
+        "counted": _codes(columns.COUNTED_TAGS),
+        "shared": tuple(map(names.index, columns.SHARED_COLUMNS)),
+        "character": columns.CHARACTER.tobytes(),
     }
 
 
@@ -122,16 +124,27 @@ def read_features(
     )
 
 
-def contexts(shared: Floats, weights: Floats, keys: Ints) -> Floats:
-    """What `scorer.contexts` gives."""
-    count, width = shared.shape
-    found = _native.contexts(shared, weights, keys, width)
-    return np.frombuffer(found, dtype=np.float32).reshape(count, -1)
+def network(page: int, bound: float, *arrays: Floats, wide: bool = True) -> object:
+    """A network for `scores`: what its columns are standardised with, then its weights.
+
+    `page` of its columns tell of the page. The widest registers are used, if there are such, unless
+    they are not wanted.
+    """
+    given = (np.ascontiguousarray(array, np.float32) for array in arrays)
+    return _native.network(page, bound, wide, *given)
 
 
-def standardise(matrix: Floats, mean: Floats, scale: Floats, bound: float) -> None:
-    """Shift, scale and bound the columns of a matrix, in place."""
-    _native.standardise(matrix, mean, scale, bound)
+def scores(networks: tuple[object, ...], features: Features, share: float, factor: float) -> Floats:
+    """What `Scorer.judge` makes of the answers of its networks."""
+    matrix = np.ascontiguousarray(features.matrix, np.float32)
+    told = (features.page, features.keys, features.blocks.words)
+    found = _native.scores(networks, matrix, *told, share, factor)
+    return np.frombuffer(found, dtype=np.float32)
+
+
+def odds(bound: float, page: Floats, *arrays: Floats) -> list[float]:
+    """What `Scorer.odds` gives."""
+    return _native.odds(bound, page, *arrays)
 
 
 def choose(scores: Floats, found: Blocks, recall: float = 1.0) -> Flags:

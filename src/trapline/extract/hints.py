@@ -1,12 +1,14 @@
 """What a page says of its own type: in its URL, its Open Graph type and its schema.org types."""
 
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
 import numpy as np
 import turbohtml
 
+from trapline.extract import marks
 from trapline.extract.outline import Floats
 
 _URL_HINTS: Final = tuple(
@@ -23,7 +25,7 @@ _URL_HINTS: Final = tuple(
 )
 _OPEN_GRAPH: Final = ("article", "product", "website", "profile", "video")
 _SCHEMA: Final = re.compile(r'"@type"\s*:\s*\[?\s*"(?:https?://schema\.org/)?(\w+)"')
-_SCHEMA_GROUPS: Final = (
+SCHEMA_GROUPS: Final = (
     frozenset({"Article", "NewsArticle", "BlogPosting", "ReportageNewsArticle", "Report"}),
     frozenset({"Product", "ProductGroup", "Offer", "IndividualProduct"}),
     frozenset({"ItemList", "CollectionPage", "OfferCatalog", "SearchResultsPage"}),
@@ -43,7 +45,8 @@ _GENERATORS: Final = re.compile(
     r"|(wordpress|ghost|drupal)|(wix|squarespace|webflow|hubspot)",
     re.IGNORECASE,
 )
-COUNT: Final = len(_URL_HINTS) + 2 + len(_OPEN_GRAPH) + len(_SCHEMA_GROUPS) + 5
+_LONGEST_GENERATOR: Final = 1_000
+COUNT: Final = len(_URL_HINTS) + 2 + len(_OPEN_GRAPH) + len(SCHEMA_GROUPS) + 5
 
 
 # One by one: a list of selectors looks at every element, one for a tag at those of the tag.
@@ -61,9 +64,11 @@ def read_echo(tree: turbohtml.Document) -> frozenset[str]:
     return frozenset(words)
 
 
-def read_hints(tree: turbohtml.Document, url: str) -> Floats:
+def read_hints(tree: turbohtml.Document, url: str, marked: int = marks.EVERYTHING) -> Floats:
+    """`marked` is what the page's source can hold."""
+    schema = _from_schema(tree, microdata=bool(marked & marks.TYPED))
     return np.array(
-        [*_from_url(url), *_from_open_graph(tree), *_from_schema(tree), *_from_generator(tree)],
+        [*_from_url(url), *_from_open_graph(tree), *schema, *_from_generator(tree)],
         dtype=np.float32,
     )
 
@@ -84,19 +89,26 @@ def _from_open_graph(tree: turbohtml.Document) -> list[float]:
     return [float(name in kind) for name in _OPEN_GRAPH]
 
 
-def _from_schema(tree: turbohtml.Document) -> list[float]:
+def _from_schema(tree: turbohtml.Document, *, microdata: bool) -> list[float]:
     found: set[str] = set()
     for script in tree.select(_LINKED_DATA):
         found.update(_SCHEMA.findall(script.text))
-    for element in tree.select(_MICRODATA):
+    for element in tree.select(_MICRODATA) if microdata else ():
         found.add((element.attr("itemtype") or "").rpartition("/")[2])
-    return [float(not found.isdisjoint(group)) for group in _SCHEMA_GROUPS]
+    return [float(not found.isdisjoint(group)) for group in SCHEMA_GROUPS]
 
 
 def _from_generator(tree: turbohtml.Document) -> list[float]:
     flags = [0.0] * 5
     for tag in tree.select('meta[name="generator"]'):
-        match = _GENERATORS.search(tag.attr("content") or "")
-        if match and match.lastindex:
-            flags[match.lastindex - 1] = 1.0
+        kind = _kind_of_generator((tag.attr("content") or "")[:_LONGEST_GENERATOR])
+        if kind:
+            flags[kind - 1] = 1.0
     return flags
+
+
+@lru_cache(maxsize=256)
+def _kind_of_generator(name: str) -> int | None:
+    """Remembered, for a site's pages have the same, and to look for all names takes long."""
+    match = _GENERATORS.search(name)
+    return match.lastindex if match else None

@@ -24,8 +24,15 @@ HIDDEN: Final = 1 << 5
 LANDMARK_ROLE: Final = 1 << 6
 """An element is a header, a navigation or a footer by its role, not by its tag."""
 LANDMARK_ID: Final = 1 << 7
+TYPED: Final = 1 << 8
+"""An element is marked as something that tells the page's type."""
 EVERYTHING: Final = -1
 
+# Each type that `hints` knows has one of them.
+_TYPES: Final = (
+    "article", "post", "product", "offer", "list", "page", "question", "answer", "comment",
+    "business", "service", "howto", "event", "video", "re",
+)  # fmt: skip
 # Attribute, what its value may hold or, if it is that alone, be, and what that means. Letters of
 # either case count, for names and some values may be written so. Without words the name is enough.
 _RULES: Final = (
@@ -45,6 +52,7 @@ _RULES: Final = (
         True,
         LANDMARK_ID,
     ),
+    ("itemtype", _TYPES, False, TYPED),
 )
 _AVAILABLE: Final = _native is not None
 _SEEKER: Final = _native.seeker(_RULES) if _AVAILABLE else None

@@ -82,7 +82,9 @@ def extract_html(
         read_structured(tree, url, nodes).as_json() if Format.STRUCTURED in formats else None
     )
     branding = read_branding(tree, resolver, metadata) if Format.BRANDING in formats else None
-    content = _Contents(options, scorer or shipped_scorer()).read(tree, outline, resolver, nodes)
+    content = _Contents(options, scorer or shipped_scorer(), marked).read(
+        tree, outline, resolver, nodes
+    )
     metadata = describe_text(metadata, content.text, content.words)
     doubt = _DOUBTED_CHARSET.format(decoded.encoding) if decoded.doubtful else None
     return Document(
@@ -136,6 +138,7 @@ class _Contents:
 
     options: ExtractOptions
     scorer: Scorer
+    marked: int
 
     def read(
         self,
@@ -149,7 +152,7 @@ class _Contents:
             tree.remove(selector)
         if self.options.exclude_tags:
             outline = read_outline(tree)
-        reading = self.scorer.features(tree, outline, resolver.page)
+        reading = self.scorer.features(tree, outline, resolver.page, self.marked)
         chosen, doubt = self._chosen(reading, tree)
         text = chosen_text(chosen, reading.blocks, outline)
         page_type = self.scorer.page_type(reading)

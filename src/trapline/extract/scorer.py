@@ -11,6 +11,7 @@ import zlib
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
+from math import exp
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ import turbohtml
 from trapline.extract import compiled
 from trapline.extract.features import PAGE_SIZE
 from trapline.extract.hints import read_echo, read_hints
+from trapline.extract.marks import EVERYTHING
 from trapline.extract.outline import Floats, Ints, Outline
 from trapline.extract.reading import Features, read_page
 from trapline.extract.vocabulary import Scores, Vocabulary
@@ -27,6 +29,7 @@ from trapline.model import PageType
 
 MODEL: Final = "model.npz"
 _BOUND: Final = 4.0
+_SUREST: Final = 30.0
 _WINDOW: Final = 2
 # Networks that are trained towards F1 are surer than they should be, most of all where like pages
 # want opposite things: the grid, or the text below it.
@@ -124,13 +127,19 @@ class Network:
     out: Floats
     out_bias: Floats
 
+    @property
+    def parts(self) -> tuple[Floats, ...]:
+        return (
+            self.alone, self.alone_bias, self.shared, self.together,
+            self.together_bias, self.out, self.out_bias,
+        )  # fmt: skip
+
     def logits(self, matrix: Floats, page: Floats, keys: Ints, weights: Floats) -> Floats:
         own, width = matrix.shape[1], self.alone.shape[1]
         alone: Floats = matrix @ self.alone[:own]
         alone += page @ self.alone[own:] + self.alone_bias
         np.maximum(alone, 0, out=alone)
-        averages = compiled.contexts if compiled.AVAILABLE else contexts
-        context = averages(alone @ self.shared, weights, keys)
+        context = contexts(alone @ self.shared, weights, keys)
         together: Floats = alone @ self.together[:width]
         together += context @ self.together[width:]
         together += self.together_bias
@@ -165,12 +174,14 @@ class Scorer:
     networks: Ensemble
     type_weights: tuple[Floats, ...]
 
-    def features(self, tree: turbohtml.Document, outline: Outline, url: str) -> Features:
-        """What this model wants to know of a page."""
+    def features(
+        self, tree: turbohtml.Document, outline: Outline, url: str, marked: int = EVERYTHING
+    ) -> Features:
+        """What this model wants to know of a page; `marked` is what its source can hold."""
         if not compiled.AVAILABLE:
             return read_page(tree, outline, url).features(self.vocabulary)
         blocks = compiled.read_blocks(outline)
-        hints = read_hints(tree, url)
+        hints = read_hints(tree, url, marked)
         width = len(self.mean) - PAGE_SIZE - len(hints)
         matrix, page, keys = compiled.read_features(
             outline, blocks, read_echo(tree), self._lexicons, width
@@ -181,16 +192,32 @@ class Scorer:
     def _lexicons(self) -> tuple[object, ...]:
         return tuple(map(compiled.lexicon, self.vocabulary.scores))
 
+    @cached_property
+    def _compiled(self) -> tuple[object, ...]:
+        """The networks, as the compiled reader wants them."""
+        size = len(self.type_weights[0])
+        return tuple(
+            compiled.network(size, _BOUND, self.mean, self.scale, *network.parts)
+            for network in self.networks.networks
+        )
+
     def judge(self, features: Features) -> Judgement:
         grid = self._grid_chance(features)
-        features = self._nearer_to_average(features, 1 - _UNHEARD_OF_GRID * grid)
+        share = 1 - _UNHEARD_OF_GRID * grid
+        factor = _SOFTENED + (_SOFTENED_GRID - _SOFTENED) * grid
+        scores = self._scores(features, share, factor)
+        return Judgement(scores, _RECALL + (_RECALL_OF_GRID - _RECALL) * grid)
+
+    def _scores(self, features: Features, share: float, factor: float) -> Floats:
+        """How likely blocks are main content, with a share of what is said of the page."""
+        if compiled.AVAILABLE:
+            return compiled.scores(self._compiled, features, share, factor)
+        features = self._nearer_to_average(features, share)
         matrix, page = self._standardised(features), self._page(features)
         weights = np.sqrt(features.blocks.words).astype(np.float32)
         logits = self.networks.logits(matrix, page, features.keys, weights)
-        softened = logits * np.float32(_SOFTENED + (_SOFTENED_GRID - _SOFTENED) * grid)
-        softened = np.minimum(np.maximum(softened, -30), 30)
-        scores = np.asarray(1 / (1 + np.exp(-softened)), dtype=np.float32)
-        return Judgement(scores, _RECALL + (_RECALL_OF_GRID - _RECALL) * grid)
+        softened = np.clip(logits * np.float32(factor), -_SUREST, _SUREST)
+        return np.asarray(1 / (1 + np.exp(-softened)), dtype=np.float32)
 
     def _nearer_to_average(self, features: Features, share: float) -> Features:
         """The features, with less said of the page: a share of what tells it from the average page."""
@@ -200,32 +227,40 @@ class Scorer:
 
     def _standardised(self, features: Features) -> Floats:
         mean, scale = (part[: -len(features.page)] for part in (self.mean, self.scale))
-        if compiled.AVAILABLE:
-            matrix: Floats = np.array(features.matrix, dtype=np.float32, order="C")
-            compiled.standardise(matrix, mean, scale, _BOUND)
-            return matrix
-        matrix = (features.matrix - mean) * scale
+        matrix: Floats = (features.matrix - mean) * scale
         return np.clip(matrix, -_BOUND, _BOUND, out=matrix)
 
     def _page(self, features: Features) -> Floats:
         size = len(features.page)
-        page = (features.page - self.mean[-size:]) * self.scale[-size:]
-        # What `clip` does, in a fifth of its time.
-        return np.asarray(np.minimum(np.maximum(page, -_BOUND), _BOUND), dtype=np.float32)
+        page: Floats = (features.page - self.mean[-size:]) * self.scale[-size:]
+        return np.clip(page, -_BOUND, _BOUND, out=page)
 
     def _grid_chance(self, features: Features) -> float:
         """How likely the page is a grid of cards or a list."""
-        odds = self._type_odds(self._page(features))
-        chances = np.exp(odds - odds.max())
-        return float(chances[_GRIDS].sum() / chances.sum())
+        odds = self._odds(features)
+        likeliest = max(odds)
+        chances = [exp(value - likeliest) for value in odds]
+        return sum(chances[number] for number in _GRIDS) / sum(chances)
 
-    def _type_odds(self, page: Floats) -> Floats:
+    def _odds(self, features: Features) -> list[float]:
+        """What speaks for each type of page."""
+        if compiled.AVAILABLE:
+            return compiled.odds(_BOUND, features.page, *self._type_arrays)
         hidden, hidden_bias, out, out_bias = self.type_weights
-        odds: Floats = np.maximum(page @ hidden + hidden_bias, 0) @ out + out_bias
+        inner = np.maximum(self._page(features) @ hidden + hidden_bias, 0)
+        odds: list[float] = (inner @ out + out_bias).tolist()
         return odds
 
+    @cached_property
+    def _type_arrays(self) -> tuple[Floats, ...]:
+        """What pages are standardised with, and the weights that tell their types."""
+        size = len(self.type_weights[0])
+        arrays = (self.mean[-size:], self.scale[-size:], *self.type_weights)
+        return tuple(np.ascontiguousarray(array, np.float32) for array in arrays)
+
     def page_type(self, features: Features) -> PageType:
-        return TYPES[int(np.argmax(self._type_odds(self._page(features))))]
+        odds = self._odds(features)
+        return TYPES[odds.index(max(odds))]
 
 
 @cache
@@ -256,11 +291,8 @@ def dump_scorer(scorer: Scorer) -> bytes:
     arrays: dict[str, Any] = {"mean": scorer.mean, "scale": scorer.scale}
     arrays["networks"] = np.int64(len(scorer.networks.networks))
     for number, network in enumerate(scorer.networks.networks):
-        parts = (
-            network.alone, network.alone_bias, network.shared, network.together,
-            network.together_bias, network.out, network.out_bias,
-        )  # fmt: skip
-        arrays |= {f"net{number}_{n}": part.astype(np.float16) for n, part in enumerate(parts)}
+        parts = enumerate(network.parts)
+        arrays |= {f"net{number}_{place}": part.astype(np.float16) for place, part in parts}
     arrays |= {f"type_{number}": part for number, part in enumerate(scorer.type_weights)}
     for name, scores in zip(_LEXICONS, scorer.vocabulary.scores, strict=True):
         arrays[name] = np.frombuffer(pack_scores(scores), dtype=np.uint8)

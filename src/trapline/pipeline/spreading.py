@@ -38,7 +38,7 @@ def follow(crawl: Crawl, task: Task, visit: PageVisit, links: Sequence[Link]) ->
     if task.attempt > 1 or task.stalls:
         judge.forget((link.url for link in links), page)
     children = []
-    for link in links:
+    for link in judge.fresh(links, depth):
         nofollow = "nofollow" in link.rel
         shown = scope.link_verdict(nofollow=nofollow, hidden=link.hidden)
         if shown is not Scoped.IN_SCOPE:

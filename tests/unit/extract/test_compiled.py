@@ -54,14 +54,13 @@ def equal_features(tree: turbohtml.Document, page: outline.Outline) -> None:
     differing = np.abs(found.matrix - expected.matrix).max(axis=0) > CLOSE
     assert [name for name, wrong in zip(names, differing, strict=True) if wrong] == []
     assert np.allclose(found.page, expected.page, atol=CLOSE)
-    equal_contexts(found.keys, found.blocks.words)
-
-
-def equal_contexts(keys: outline.Ints, words: outline.Ints) -> None:
-    shared = np.random.default_rng(0).normal(size=(len(words), 5)).astype(np.float32)
-    weights = np.sqrt(words).astype(np.float32)
-    expected = scorer.contexts(shared, weights, keys)
-    assert np.allclose(compiled.contexts(shared, weights, keys), expected, atol=CLOSE)
+    judged, kind = model.judge(found), model.page_type(found)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "AVAILABLE", False)
+        told = model.judge(found)
+        assert model.page_type(found) == kind
+    assert np.allclose(judged.scores, told.scores, atol=CLOSE)
+    assert judged.recall == pytest.approx(told.recall, abs=CLOSE)
 
 
 def test_there_is_a_compiled_reader() -> None:
@@ -169,9 +168,3 @@ def test_the_doctor_says_whether_there_is_one(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(compiled, "AVAILABLE", False)
     assert doctor._reader().state == "warning"
     assert "C compiler" in doctor._reader().remedy
-
-
-def test_arrays_of_different_pages_are_refused() -> None:
-    shared, weights = np.zeros((3, 2), np.float32), np.ones(3, np.float32)
-    with pytest.raises(ValueError, match="different pages"):
-        compiled.contexts(shared, weights, np.zeros((6, 2), np.intp))

@@ -145,13 +145,6 @@ def test_text_between_rows_that_there_are_not(page: Page) -> None:
         _native.written(outline.nodes, outline.code[:-1], 0, size)
 
 
-def test_contexts_of_no_width() -> None:
-    none = np.zeros((0, 0), np.float32)
-    for width in (0, -1, 2**61):
-        with pytest.raises(ValueError, match="another model"):
-            _native.contexts(none, none, np.zeros((6, 0), np.intp), width)
-
-
 def test_scores_that_are_no_numbers(page: Page) -> None:
     scores = np.array([np.nan, 0.3, 0.9, np.nan], np.float32)
     words = np.array([4, 5, 6, 7])

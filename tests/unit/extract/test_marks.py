@@ -5,7 +5,7 @@ import turbohtml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trapline.extract import _native, marks
+from trapline.extract import _native, hints, marks
 from trapline.extract.links import read_links
 from trapline.extract.metadata import read_metadata
 from trapline.extract.resolve import Resolver
@@ -19,6 +19,7 @@ SEARCHES = {
     marks.HIDDEN: "[hidden], [aria-hidden=true], [style*=none], [style*=hidden]",
     marks.LANDMARK_ROLE: "[role=banner], [role=navigation], [role=contentinfo]",
     marks.LANDMARK_ID: "#header, #masthead, #nav, #navigation, #navbar, #menu, #footer, #colophon",
+    marks.TYPED: "[itemtype$=Product]",
 }
 # Letters of one, two and four bytes: the source is read differently.
 WIDTHS = ("", "\u00b6", "\u2014", "\U0001f600")
@@ -54,6 +55,7 @@ PRESENT = (
     ("<i id='navigation'>", marks.LANDMARK_ID),
     ("<i id=Footer>", marks.LANDMARK_ID),
     ("<i id=&#110;av>", marks.LANDMARK_ID),
+    ("<i itemscope ItemType='https://schema.org/Product'>", marks.TYPED),
 )  # fmt: skip
 
 
@@ -85,6 +87,16 @@ def test_what_is_there_is_seen(source: str, flag: int) -> None:
 def test_what_is_not_there_is_not_searched_for(source: str) -> None:
     for letter in WIDTHS:
         assert marks.read_marks(letter + source) == 0
+
+
+def test_all_types_that_tell_of_pages_are_seen() -> None:
+    for kind in frozenset().union(*hints.SCHEMA_GROUPS):
+        page = f"<p>a</p><i itemscope itemtype='https://schema.org/{kind}'>b"
+        seen, tree = marks.read_marks(page), turbohtml.parse(page)
+        assert seen == marks.TYPED
+        expected = hints.read_hints(tree, "https://example.com/")
+        assert expected.sum() > hints.read_hints(tree, "https://example.com/", 0).sum()
+        assert (hints.read_hints(tree, "https://example.com/", seen) == expected).all()
 
 
 PIECES = st.sampled_from(

@@ -5,9 +5,8 @@
 enum { CONTAINERS = 7 };
 
 static void put_summary(Row *row, Summary summary) {
-    put(row, summary.mean);
-    put(row, summary.low);
-    put(row, summary.high);
+    const float values[] = {summary.mean, summary.low, summary.high};
+    put_floats(row, values, 3);
 }
 
 /* Whether a word may be one of the echo's: by its first letter and its length. */
@@ -96,8 +95,9 @@ void sum_parts(const Page *page, int64_t (*parts)[MAX_INLINED]) {
 void put_tags(Page *page, Py_ssize_t block, const int64_t (*parts)[MAX_INLINED], Row *row) {
     int64_t own = page->code[page->owner[block]];
     for (int i = 0; i < design.own.size; i++) {
-        put(row, design.own.code[i] == own);
+        row->next[i] = design.own.code[i] == own;
     }
+    row->next += design.own.size;
     const Holder *holder = around(page, page->first[block]);
     for (int i = 0; i < design.within.size; i++) {
         put(row, holder->within[i]);
@@ -125,34 +125,22 @@ Progress start_of(const Page *page) {
     return progress;
 }
 
-static double density(const Page *page, Py_ssize_t block) {
-    return page->link_chars[block] / at_least_one(page->chars[block]);
-}
-
-static int64_t near(const int64_t *values, Py_ssize_t size, Py_ssize_t place, int span) {
-    Py_ssize_t from = place > span ? place - span : 0;
-    Py_ssize_t to = place + span + 1 < size ? place + span + 1 : size;
-    int64_t sum = 0;
-    for (Py_ssize_t i = from; i < to; i++) {
-        sum += values[i];
-    }
-    return sum;
-}
-
 static void put_neighbours(const Page *page, Py_ssize_t block, Row *row) {
     Py_ssize_t size = page->blocks;
-    put(row, density(page, block));
+    put(row, page->density[block]);
     for (int distance = 1; distance <= 2; distance++) {
         Py_ssize_t before = block - distance, after = block + distance;
         put(row, before >= 0 ? log_of(page->words[before]) : -1.0);
         put(row, after < size ? log_of(page->words[after]) : -1.0);
-        put(row, before >= 0 ? density(page, before) : -1.0);
-        put(row, after < size ? density(page, after) : -1.0);
+        put(row, before >= 0 ? page->density[before] : -1.0);
+        put(row, after < size ? page->density[after] : -1.0);
     }
     for (int span = 4; span <= 12; span += 8) {
-        put(row, log1p(near(page->words, size, block, span) / (2.0 * span + 1)));
-        double chars = at_least_one(near(page->chars, size, block, span));
-        put(row, near(page->link_chars, size, block, span) / chars);
+        const int64_t *before = page->passed[block > span ? block - span : 0];
+        const int64_t *to = page->passed[block + span + 1 < size ? block + span + 1 : size];
+        put(row, log1p((to[NEAR_WORDS] - before[NEAR_WORDS]) / (2.0 * span + 1)));
+        double chars = at_least_one(to[NEAR_CHARS] - before[NEAR_CHARS]);
+        put(row, (to[NEAR_LINKS] - before[NEAR_LINKS]) / chars);
     }
 }
 
@@ -194,10 +182,7 @@ void put_containers(Page *page, Py_ssize_t block, const int64_t roots[2], Row *r
         page->level[block][1], page->level[block][2],  page->level[block][3], page->level[block][4],
         page->landmarks[block], record, page->parent[record]};
     for (int i = 0; i < CONTAINERS; i++) {
-        const float *measures = measures_of(page, containers[i]);
-        for (int measure = 0; measure < MEASURES; measure++) {
-            put(row, measures[measure]);
-        }
+        put_floats(row, measures_of(page, containers[i]), MEASURES);
     }
     for (int i = 0; i < 2; i++) {
         int64_t first = page->first[block];

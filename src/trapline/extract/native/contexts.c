@@ -1,27 +1,20 @@
 /* What a block's groups, its neighbours and the whole page say on average: the twin of scorer.py. */
-#include "native.h"
+#include "network.h"
 #include <string.h>
 
-enum { GROUPS = 6, WINDOW = 2 };
+enum { WINDOW = 2 };
 
-typedef struct {
-    Py_ssize_t blocks, width, columns;
-    const float *shared, *weights;
-    const int64_t *keys;
-    float *out;
-} Work;
-
-static float *cell(const Work *work, Py_ssize_t block, int place) {
-    return work->out + block * work->columns + place * work->width;
+static float *cell(const Contexts *work, Py_ssize_t block, int place) {
+    return work->out + block * work->out_step + place * work->width;
 }
 
-static void page_means(const Work *work, float *sums) {
+static void page_means(const Contexts *work, float *sums) {
     float weight = 0;
     memset(sums, 0, work->width * sizeof(float));
     for (Py_ssize_t block = 0; block < work->blocks; block++) {
         weight += work->weights[block];
         for (Py_ssize_t i = 0; i < work->width; i++) {
-            sums[i] += work->shared[block * work->width + i] * work->weights[block];
+            sums[i] += work->shared[block * work->step + i] * work->weights[block];
         }
     }
     for (Py_ssize_t i = 0; i < work->width; i++) {
@@ -32,7 +25,7 @@ static void page_means(const Work *work, float *sums) {
     }
 }
 
-static int group_means(const Work *work, int group, float *sums, int32_t *numbers) {
+static int group_means(const Contexts *work, int group, float *sums, int32_t *numbers) {
     Numbers found;
     Py_ssize_t width = work->width, step = width + 1;
     if (numbers_open(&found, work->blocks + 1) < 0) {
@@ -43,28 +36,31 @@ static int group_means(const Work *work, int group, float *sums, int32_t *number
         numbers[block] = number_of(&found, work->keys[group * work->blocks + block]);
         float *sum = sums + numbers[block] * step, weight = work->weights[block];
         for (Py_ssize_t i = 0; i < width; i++) {
-            sum[i] += work->shared[block * width + i] * weight;
+            sum[i] += work->shared[block * work->step + i] * weight;
         }
         sum[width] += weight;
     }
-    for (Py_ssize_t block = 0; block < work->blocks; block++) {
-        float *sum = sums + numbers[block] * step, *out = cell(work, block, 1 + group);
+    for (int32_t number = 0; number < found.count; number++) {
+        float *sum = sums + number * step;
         for (Py_ssize_t i = 0; i < width; i++) {
-            out[i] = sum[i] / sum[width];
+            sum[i] /= sum[width];
         }
+    }
+    for (Py_ssize_t block = 0; block < work->blocks; block++) {
+        memcpy(cell(work, block, 1 + group), sums + numbers[block] * step, width * sizeof(float));
     }
     numbers_close(&found);
     return 0;
 }
 
 /* Sums run over the whole page in single precision, as the model was trained. */
-static void neighbour_means(const Work *work, float *running) {
+static void neighbour_means(const Contexts *work, float *running) {
     Py_ssize_t width = work->width;
     memset(running, 0, width * sizeof(float));
     for (Py_ssize_t block = 0; block < work->blocks; block++) {
         for (Py_ssize_t i = 0; i < width; i++) {
             running[(block + 1) * width + i] =
-                running[block * width + i] + work->shared[block * width + i];
+                running[block * width + i] + work->shared[block * work->step + i];
         }
     }
     for (Py_ssize_t block = 0; block < work->blocks; block++) {
@@ -78,7 +74,7 @@ static void neighbour_means(const Work *work, float *running) {
     }
 }
 
-static void running_means(const Work *work, double *sums) {
+static void running_means(const Contexts *work, double *sums) {
     Py_ssize_t width = work->width, step = width + 1;
     double *all = sums + step;
     memset(sums, 0, 2 * step * sizeof(double));
@@ -89,7 +85,7 @@ static void running_means(const Work *work, double *sums) {
             float *before = cell(work, block, 2 + GROUPS), *after = before + width;
             double ahead = all[width] - (sum[width] += weight) + weight;
             for (Py_ssize_t i = 0; i < width; i++) {
-                float value = work->shared[block * width + i] * weight;
+                float value = work->shared[block * work->step + i] * weight;
                 sum[i] += value;
                 if (pass) {
                     before[i] = (float)(sum[i] / sum[width]);
@@ -100,83 +96,22 @@ static void running_means(const Work *work, double *sums) {
     }
 }
 
-PyObject *native_contexts(PyObject *module, PyObject *args) {
-    (void)module;
-    Py_buffer shared, weights, keys;
-    Py_ssize_t width;
-    PyObject *result = NULL;
-    if (!PyArg_ParseTuple(args, "y*y*y*n", &shared, &weights, &keys, &width)) {
-        return NULL;
-    }
-    float *room = NULL;
-    int32_t *numbers = NULL;
-    double *sums = NULL;
-    Py_ssize_t blocks = weights.len / (Py_ssize_t)sizeof(float);
-    if (width_fits(width) < 0 || array_fits(&weights, blocks, sizeof(float)) < 0 ||
-        array_fits(&shared, blocks * width, sizeof(float)) < 0 ||
-        array_fits(&keys, GROUPS * blocks, sizeof(int64_t)) < 0) {
-        goto done;
-    }
-    Py_ssize_t columns = (GROUPS + 4) * width, bytes = blocks * columns * (Py_ssize_t)sizeof(float);
-    room = PyMem_Malloc((blocks + 1) * (width + 1) * sizeof(float));
-    numbers = PyMem_Malloc((blocks + 1) * sizeof(int32_t));
-    sums = PyMem_Malloc(2 * (width + 1) * sizeof(double));
-    if (room == NULL || numbers == NULL || sums == NULL) {
+int put_contexts(const Contexts *work, float *room) {
+    Py_ssize_t width = work->width;
+    int32_t *numbers = PyMem_Malloc((work->blocks + 1) * sizeof(int32_t));
+    double *sums = PyMem_Malloc(2 * (width + 1) * sizeof(double));
+    int failed = numbers == NULL || sums == NULL;
+    if (failed) {
         PyErr_NoMemory();
     } else {
-        result = PyByteArray_FromStringAndSize(NULL, bytes);
+        page_means(work, room);
+        neighbour_means(work, room);
+        running_means(work, sums);
     }
-    if (result != NULL) {
-        Work work = {blocks,      width,    columns, shared.buf,
-                     weights.buf, keys.buf, (float *)PyByteArray_AS_STRING(result)};
-        page_means(&work, room);
-        for (int group = 0; group < GROUPS; group++) {
-            if (group_means(&work, group, room, numbers) < 0) {
-                Py_CLEAR(result);
-                break;
-            }
-        }
-        if (result != NULL) {
-            neighbour_means(&work, room);
-            running_means(&work, sums);
-        }
+    for (int group = 0; group < GROUPS && !failed; group++) {
+        failed = group_means(work, group, room, numbers) < 0;
     }
-done:
-    PyMem_Free(room);
     PyMem_Free(numbers);
     PyMem_Free(sums);
-    PyBuffer_Release(&shared);
-    PyBuffer_Release(&weights);
-    PyBuffer_Release(&keys);
-    return result;
-}
-
-PyObject *native_standardise(PyObject *module, PyObject *args) {
-    (void)module;
-    Py_buffer matrix, mean, scale;
-    float bound;
-    if (!PyArg_ParseTuple(args, "w*y*y*f", &matrix, &mean, &scale, &bound)) {
-        return NULL;
-    }
-    Py_ssize_t width = mean.len / (Py_ssize_t)sizeof(float);
-    Py_ssize_t cells = matrix.len / (Py_ssize_t)sizeof(float);
-    const float *middle = mean.buf, *factor = scale.buf;
-    int fits = width > 0 && cells % width == 0 && array_fits(&mean, width, sizeof(float)) == 0 &&
-               array_fits(&scale, width, sizeof(float)) == 0 &&
-               array_fits(&matrix, cells, sizeof(float)) == 0;
-    for (float *row = matrix.buf, *end = row + cells; fits && row < end; row += width) {
-        for (Py_ssize_t i = 0; i < width; i++) {
-            float value = (row[i] - middle[i]) * factor[i];
-            value = value < -bound ? -bound : value;
-            row[i] = value > bound ? bound : value;
-        }
-    }
-    PyBuffer_Release(&matrix);
-    PyBuffer_Release(&mean);
-    PyBuffer_Release(&scale);
-    if (!fits) {
-        PyErr_SetString(PyExc_ValueError, "a matrix of another model");
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    return failed ? -1 : 0;
 }

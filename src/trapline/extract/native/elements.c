@@ -10,8 +10,9 @@ void logs_open(void) {
     }
 }
 
-/* The number of a string among those met so far, from 1; 0 for None. */
-static int64_t number_of_string(PyObject *numbers, PyObject *string) {
+/* The number of a string among those met so far, from 1; 0 for None. Strings are told apart by their
+ * hashes, of 64 bits and a secret: two of a page do not share one. */
+static int64_t number_of_string(Numbers *numbers, PyObject *string) {
     if (string == Py_None) {
         return 0;
     }
@@ -19,73 +20,90 @@ static int64_t number_of_string(PyObject *numbers, PyObject *string) {
         PyErr_SetString(PyExc_TypeError, "a name is a string");
         return -1;
     }
-    PyObject *known = PyDict_GetItemWithError(numbers, string);
-    if (known != NULL) {
-        return PyLong_AsLongLong(known);
-    }
-    if (PyErr_Occurred()) {
-        return -1;
-    }
-    int64_t number = PyDict_GET_SIZE(numbers) + 1;
-    PyObject *value = PyLong_FromLongLong(number);
-    int failed = value == NULL || PyDict_SetItem(numbers, string, value) < 0;
-    Py_XDECREF(value);
-    return failed ? -1 : number;
+    Py_hash_t hash = PyObject_Hash(string);
+    return hash == -1 ? -1 : number_of(numbers, hash) + (int64_t)1;
 }
 
 /* The number of each block's text among the page's different texts, in order of their coming. */
 int number_texts(const Page *page, int32_t *number, int32_t *copies) {
-    PyObject *known = PyDict_New();
-    int failed = known == NULL;
+    Numbers known = {0};
+    int failed = numbers_open(&known, page->blocks + 1) < 0;
     for (Py_ssize_t block = 0; !failed && block < page->blocks; block++) {
-        int64_t found = number_of_string(known, PyList_GET_ITEM(page->texts, block));
+        int64_t found = number_of_string(&known, PyList_GET_ITEM(page->texts, block));
         failed = found < 0;
         if (!failed) {
             number[block] = (int32_t)found;
             copies[found]++;
         }
     }
-    Py_XDECREF(known);
+    numbers_close(&known);
+    return failed ? -1 : 0;
+}
+
+/* What is known of the names met so far: of classes, of ids, and of what both together score. */
+typedef struct {
+    Numbers classes, ids, pairs;
+    Summary *summaries;
+} Names;
+
+static void names_close(Names *names) {
+    numbers_close(&names->classes);
+    numbers_close(&names->ids);
+    numbers_close(&names->pairs);
+    PyMem_Free(names->summaries);
+}
+
+static int names_open(Names *names, Py_ssize_t elements) {
+    memset(names, 0, sizeof(*names));
+    names->summaries = PyMem_Malloc((elements + 1) * sizeof(Summary));
+    if (names->summaries == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return numbers_open(&names->classes, elements + 1) < 0 ||
+                   numbers_open(&names->ids, elements + 1) < 0 ||
+                   numbers_open(&names->pairs, elements + 1) < 0
+               ? -1
+               : 0;
+}
+
+static int read_name(Page *page, Py_ssize_t row, Names *names) {
+    PyObject *node = PyList_GET_ITEM(page->nodes, row);
+    PyObject *name = attribute_value(node, name_class);
+    PyObject *id = name ? attribute_value(node, name_id) : NULL;
+    int64_t class_number = id ? number_of_string(&names->classes, name) : -1;
+    int64_t id_number = class_number < 0 ? -1 : number_of_string(&names->ids, id);
+    int failed = id_number < 0;
+    if (!failed && (class_number || id_number)) {
+        int32_t known = names->pairs.count;
+        int32_t pair = number_of(&names->pairs, (class_number << 32) + id_number);
+        Summary *summary = names->summaries + pair;
+        if (pair == known) {
+            failed = summary_of_names(page->names, name, id, &page->room, summary) < 0;
+        }
+        page->classes[row] = class_number;
+        page->named[page->holder_of[row]] = *summary;
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(id);
     return failed ? -1 : 0;
 }
 
 /* The class and the id of every element that has names worth reading. */
 int read_names(Page *page) {
-    PyObject *classes = PyDict_New(), *ids = PyDict_New();
-    Numbers pairs = {0};
-    Summary *summaries = PyMem_Malloc((page->size + 1) * sizeof(Summary));
-    int failed = classes == NULL || ids == NULL || numbers_open(&pairs, page->size + 1) < 0;
-    if (summaries == NULL) {
-        PyErr_NoMemory();
-        failed = 1;
-    }
-    for (Py_ssize_t row = 0; !failed && row < page->size; row++) {
+    Names names;
+    Py_ssize_t elements = 0;
+    for (Py_ssize_t row = 0; row < page->size; row++) {
         page->classes[row] = 0;
-        if (page->code[row] == TEXT_NODE || !design.named[page->code[row]]) {
-            continue;
-        }
-        PyObject *node = PyList_GET_ITEM(page->nodes, row);
-        PyObject *name = PyObject_CallMethodOneArg(node, name_attr, name_class);
-        PyObject *id = name ? PyObject_CallMethodOneArg(node, name_attr, name_id) : NULL;
-        int64_t class_number = id ? number_of_string(classes, name) : -1;
-        int64_t id_number = class_number < 0 ? -1 : number_of_string(ids, id);
-        failed = id_number < 0;
-        if (!failed && (class_number || id_number)) {
-            int32_t known = pairs.count;
-            int32_t pair = number_of(&pairs, (class_number << 32) + id_number);
-            if (pair == known) {
-                failed = summary_of_names(page->names, name, id, &page->room, summaries + pair);
-            }
-            page->classes[row] = class_number;
-            page->named[page->holder_of[row]] = summaries[pair];
-        }
-        Py_XDECREF(name);
-        Py_XDECREF(id);
+        elements += design.named[page->code[row]];
     }
-    Py_XDECREF(classes);
-    Py_XDECREF(ids);
-    numbers_close(&pairs);
-    PyMem_Free(summaries);
+    int failed = names_open(&names, elements) < 0;
+    for (Py_ssize_t row = 0; !failed && row < page->size; row++) {
+        if (page->code[row] != TEXT_NODE && design.named[page->code[row]]) {
+            failed = read_name(page, row, &names) < 0;
+        }
+    }
+    names_close(&names);
     return failed ? -1 : 0;
 }
 
@@ -137,12 +155,9 @@ void inherit(Page *page) {
             parent = page->holders + page->holder_of[page->parent[row]];
             *holder = *parent;
         }
-        for (int i = 0; i < design.within.size; i++) {
-            holder->within[i] += design.within.code[i] == code;
-        }
-        for (int i = 0; i < design.inlined.size; i++) {
-            holder->inlined[i] += design.inlined.code[i] == code;
-        }
+        /* What is counted nowhere goes where nobody looks. */
+        holder->within[design.within.place[code]] += 1;
+        holder->inlined[design.inlined.place[code]] += 1;
         Summary named = page->named[number];
         holder->lists += design.listed[code];
         holder->depth += code >= OTHER_TAG;
@@ -180,6 +195,22 @@ void place_blocks(Page *page) {
     }
 }
 
+/* Eight kinds are counted at once, in a number that has eight bits for each: letters and white space
+ * are not, for nobody asks how many there are. */
+static void count_bytes(const Py_UCS1 *data, Py_ssize_t size, int32_t *counts) {
+    enum { MOST = 255 };
+    for (Py_ssize_t from = 0; from < size; from += MOST) {
+        Py_ssize_t to = from + MOST < size ? from + MOST : size;
+        uint64_t sums = 0;
+        for (Py_ssize_t i = from; i < to; i++) {
+            sums += design.counting[data[i]];
+        }
+        for (int kind = 0; kind < CLASSES; kind++) {
+            counts[kind] += kind == LETTER || kind == SPACE ? 0 : sums >> counting_shift(kind) & MOST;
+        }
+    }
+}
+
 void count_characters(Page *page) {
     for (Py_ssize_t block = 0; block < page->blocks; block++) {
         PyObject *text = PyList_GET_ITEM(page->texts, block);
@@ -188,20 +219,15 @@ void count_characters(Page *page) {
         Py_ssize_t size = PyUnicode_GET_LENGTH(text), most = design.characters - 1;
         int32_t *counts = page->counts[block];
         memset(counts, 0, sizeof(page->counts[block]));
+        if (kind == PyUnicode_1BYTE_KIND) {
+            count_bytes(data, size, counts);
+            continue;
+        }
         for (Py_ssize_t i = 0; i < size; i++) {
             Py_UCS4 letter = PyUnicode_READ(kind, data, i);
             counts[design.character[(Py_ssize_t)letter < most ? (Py_ssize_t)letter : most]]++;
         }
     }
-}
-
-static int in_link(const Page *page, int64_t row) {
-    for (int i = 0; i < design.inlined.size; i++) {
-        if (design.inlined.code[i] == design.a) {
-            return around(page, row)->inlined[i] > 0;
-        }
-    }
-    return 0;
 }
 
 void sum_up(Page *page) {
@@ -216,9 +242,10 @@ void sum_up(Page *page) {
         values[PROSE] += paragraph ? (int32_t)page->words[block] : 0;
         values[STOPS] += page->counts[block][STOP];
     }
+    int link = design.inlined.place[design.a];
     for (Py_ssize_t piece = 0; piece < page->pieces; piece++) {
         int64_t row = page->piece_row[piece], size = page->piece_size[piece];
-        int64_t linked = in_link(page, row) ? size : 0;
+        int64_t linked = link < design.inlined.size && around(page, row)->inlined[link] ? size : 0;
         page->running[row + 1][CHARS] += (int32_t)size;
         page->running[row + 1][LINK_CHARS] += (int32_t)linked;
         page->chars[page->piece_block[piece]] += size;
@@ -232,6 +259,18 @@ void sum_up(Page *page) {
         for (int i = 0; i < MEASURES; i++) {
             values[i] += page->running[row][i];
         }
+    }
+}
+
+void sum_blocks(Page *page) {
+    memset(page->passed[0], 0, sizeof(page->passed[0]));
+    for (Py_ssize_t block = 0; block < page->blocks; block++) {
+        const int64_t *before = page->passed[block];
+        int64_t *after = page->passed[block + 1];
+        after[NEAR_WORDS] = before[NEAR_WORDS] + page->words[block];
+        after[NEAR_CHARS] = before[NEAR_CHARS] + page->chars[block];
+        after[NEAR_LINKS] = before[NEAR_LINKS] + page->link_chars[block];
+        page->density[block] = page->link_chars[block] / at_least_one(page->chars[block]);
     }
 }
 

@@ -39,9 +39,9 @@ static int read_sections(Page *page) {
     return 0;
 }
 
-static int is_full(const Row *row) {
-    if (row->used != row->size) {
-        PyErr_Format(PyExc_ValueError, "%zd features where %zd are wanted", row->used, row->size);
+static int is_wanted(Py_ssize_t made, Py_ssize_t wanted) {
+    if (made != wanted) {
+        PyErr_Format(PyExc_ValueError, "%zd features where %zd are wanted", made, wanted);
         return 0;
     }
     return 1;
@@ -84,7 +84,8 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
     float passed = 0;
     int32_t met = 0;
     for (Py_ssize_t block = 0; block < blocks; block++) {
-        Row row = {matrix + block * width, width, 0};
+        float cells[MOST_COLUMNS];
+        Row row = {cells};
         if (put_echo(page, block, &row) < 0) {
             goto done;
         }
@@ -97,9 +98,10 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
         put(&row, number[block] > met);
         met = number[block] > met ? number[block] : met;
         put_names(page, block, &row);
-        if (put_words(page, block, &passed, &row) < 0 || !is_full(&row)) {
+        if (put_words(page, block, &passed, &row) < 0 || !is_wanted(row.next - cells, width)) {
             goto done;
         }
+        memcpy(matrix + block * width, cells, width * sizeof(float));
         int64_t record = page->records[block];
         int32_t section = page->section[block];
         keys[blocks + block] = page->parent[record];
@@ -117,7 +119,10 @@ done:
 }
 
 /* Numbers about the whole page, but for its hints. */
-static int describe(const Page *page, const float *matrix, Py_ssize_t width, Row row) {
+static int describe(const Page *page, const float *matrix, Py_ssize_t width, float *vector,
+                    Py_ssize_t vector_size) {
+    float cells[MOST_COLUMNS];
+    Row row = {cells};
     int64_t tags[MAX_CODES] = {0}, long_words = 0, longs = 0;
     for (Py_ssize_t i = 0; i < page->size; i++) {
         tags[page->code[i]]++;
@@ -149,7 +154,11 @@ static int describe(const Page *page, const float *matrix, Py_ssize_t width, Row
     put(&row, long_words / words);
     put(&row, longs ? log1p((double)long_words / longs) : 0.0);
     put(&row, total(page, 0, STOPS) / words);
-    return is_full(&row) ? 0 : -1;
+    if (!is_wanted(row.next - cells, vector_size)) {
+        return -1;
+    }
+    memcpy(vector, cells, vector_size * sizeof(float));
+    return 0;
 }
 
 static int read_echo(Page *page, PyObject *echo) {
@@ -176,8 +185,8 @@ static int read_echo(Page *page, PyObject *echo) {
     return failed || PyErr_Occurred() ? -1 : 0;
 }
 
-/* One piece of memory for everything that is made; freed at once. */
-static void *room_for(Page *page) {
+/* One piece of memory for everything that is made; given back at once. */
+static int room_for(Page *page, Room *room) {
     Py_ssize_t size = page->size + 1, blocks = page->blocks + 1, holders = 0;
     for (Py_ssize_t row = 0; row < page->size; row++) {
         holders += page->code[row] != TEXT_NODE;
@@ -191,6 +200,8 @@ static void *room_for(Page *page) {
         {&page->signature, size * (Py_ssize_t)sizeof(int64_t)},
         {&page->chars, blocks * (Py_ssize_t)sizeof(int64_t)},
         {&page->link_chars, blocks * (Py_ssize_t)sizeof(int64_t)},
+        {&page->density, blocks * (Py_ssize_t)sizeof(double)},
+        {&page->passed, blocks * (Py_ssize_t)sizeof(page->passed[0])},
         {&page->holder_of, size * (Py_ssize_t)sizeof(int32_t)},
         {&page->repeats, size * (Py_ssize_t)sizeof(int32_t)},
         {&page->named, holders * (Py_ssize_t)sizeof(Summary)},
@@ -209,14 +220,13 @@ static void *room_for(Page *page) {
     for (Py_ssize_t i = 0; i < count; i++) {
         bytes += (parts[i].bytes + 15) / 16 * 16;
     }
-    char *memory = PyMem_Malloc(bytes), *at = memory;
-    for (Py_ssize_t i = 0; memory != NULL && i < count; i++) {
+    if (room_take(room, (size_t)bytes) < 0) {
+        return -1;
+    }
+    char *at = room->memory;
+    for (Py_ssize_t i = 0; i < count; i++) {
         memcpy(parts[i].place, &at, sizeof(at));
         at += (parts[i].bytes + 15) / 16 * 16;
-    }
-    if (memory == NULL) {
-        PyErr_NoMemory();
-        return NULL;
     }
     memset(page->named, 0, holders * sizeof(Summary));
     memset(page->measured, 0, holders);
@@ -224,15 +234,15 @@ static void *room_for(Page *page) {
     for (Py_ssize_t row = 0; row < page->size; row++) {
         page->holder_of[row] = page->code[row] == TEXT_NODE ? -1 : number++;
     }
-    return memory;
+    return 0;
 }
 
 static PyObject *read_page(Page *page, PyObject *echo, Py_ssize_t width) {
     Py_ssize_t vector_size = design.counted.size + PyTuple_GET_SIZE(design.shared) + 7;
     PyObject *matrix = NULL, *vector = NULL, *keys = NULL, *result = NULL;
-    void *memory = room_for(page);
+    Room room = {NULL, 0};
     logs_open();
-    if (memory == NULL || read_echo(page, echo) < 0 || read_names(page) < 0 ||
+    if (room_for(page, &room) < 0 || read_echo(page, echo) < 0 || read_names(page) < 0 ||
         count_repeats(page) < 0) {
         goto done;
     }
@@ -240,6 +250,7 @@ static PyObject *read_page(Page *page, PyObject *echo, Py_ssize_t width) {
     place_blocks(page);
     count_characters(page);
     sum_up(page);
+    sum_blocks(page);
     matrix = PyByteArray_FromStringAndSize(NULL, page->blocks * width * (Py_ssize_t)sizeof(float));
     vector = PyByteArray_FromStringAndSize(NULL, vector_size * (Py_ssize_t)sizeof(float));
     keys = PyByteArray_FromStringAndSize(NULL, KEYS * page->blocks * (Py_ssize_t)sizeof(int64_t));
@@ -250,8 +261,7 @@ static PyObject *read_page(Page *page, PyObject *echo, Py_ssize_t width) {
     if (fill(page, cells, width, (int64_t *)PyByteArray_AS_STRING(keys)) < 0) {
         goto done;
     }
-    Row row = {(float *)PyByteArray_AS_STRING(vector), vector_size, 0};
-    if (describe(page, cells, width, row) == 0) {
+    if (describe(page, cells, width, (float *)PyByteArray_AS_STRING(vector), vector_size) == 0) {
         result = PyTuple_Pack(3, matrix, vector, keys);
     }
 done:
@@ -260,7 +270,7 @@ done:
     Py_XDECREF(keys);
     lexicon_close(&page->echo);
     lowered_close(&page->room);
-    PyMem_Free(memory);
+    room_give(&room);
     return result;
 }
 

@@ -7,6 +7,51 @@ Design design;
 PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
 PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href;
 
+Property element_tag, element_parent, text_parent, text_data;
+
+/* How `attr` of elements is called without looking for it in their type each time. */
+typedef PyObject *(*Method)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+static Method element_attr;
+
+static int take_attr(PyTypeObject *type) {
+    PyObject *found = PyObject_GetAttr((PyObject *)type, name_attr);
+    if (found == NULL) {
+        return -1;
+    }
+    element_attr = NULL;
+    if (Py_IS_TYPE(found, &PyMethodDescr_Type)) {
+        const PyMethodDef *given = ((PyMethodDescrObject *)found)->d_method;
+        if (given->ml_flags == (METH_FASTCALL | METH_KEYWORDS)) {
+            element_attr = (Method)(void (*)(void))given->ml_meth;
+        }
+    }
+    Py_DECREF(found);
+    return 0;
+}
+
+PyObject *attribute_value(PyObject *element, PyObject *name) {
+    if (element_attr != NULL && Py_TYPE(element) == design.element) {
+        return element_attr(element, &name, 1, NULL);
+    }
+    return PyObject_CallMethodOneArg(element, name_attr, name);
+}
+
+/* Where it is none of the properties that C gives to types, Python is asked for it every time. */
+static int take_property(PyTypeObject *type, PyObject *name, Property *place) {
+    PyObject *found = PyObject_GetAttr((PyObject *)type, name);
+    if (found == NULL) {
+        return -1;
+    }
+    *place = (Property){type, name, NULL, NULL};
+    if (Py_IS_TYPE(found, &PyGetSetDescr_Type)) {
+        const PyGetSetDef *given = ((PyGetSetDescrObject *)found)->d_getset;
+        place->get = given->get;
+        place->closure = given->closure;
+    }
+    Py_DECREF(found);
+    return 0;
+}
+
 static int take_table(PyObject *value, uint8_t table[MAX_CODES]) {
     if (value == NULL || !PyBytes_Check(value) || PyBytes_GET_SIZE(value) > MAX_CODES) {
         PyErr_SetString(PyExc_ValueError, "a table has a byte for each tag");
@@ -24,6 +69,10 @@ static int take_codes(PyObject *value, Codes *codes, Py_ssize_t most) {
     }
     codes->size = (int)PyBytes_GET_SIZE(value);
     memcpy(codes->code, PyBytes_AS_STRING(value), codes->size);
+    memset(codes->place, codes->size, MAX_CODES);
+    for (int i = 0; i < codes->size; i++) {
+        codes->place[codes->code[i]] = (uint8_t)i;
+    }
     return 0;
 }
 
@@ -46,7 +95,9 @@ static PyObject *configure(PyObject *module, PyObject *given) {
     PyObject *character = PyDict_GetItemString(given, "character");
     PyObject *single = PyDict_GetItemString(given, "single");
     if (element == NULL || text == NULL || codes == NULL || shared == NULL || character == NULL ||
-        single == NULL || !PyTuple_Check(shared) || !PyBytes_Check(character) ||
+        single == NULL || !PyType_Check(element) || !PyType_Check(text) ||
+        !PyTuple_Check(shared) || PyTuple_GET_SIZE(shared) > MAX_LISTED ||
+        !PyBytes_Check(character) ||
         !PyArg_ParseTuple(single, "bbbbbiii", &design.a, &design.br, &design.img, &design.p,
                           &design.h1, &design.tags, &design.short_text, &design.prose)) {
         PyErr_SetString(PyExc_ValueError, "something is not said");
@@ -82,10 +133,22 @@ static PyObject *configure(PyObject *module, PyObject *given) {
     }
     design.element = (PyTypeObject *)Py_NewRef(element);
     design.text = (PyTypeObject *)Py_NewRef(text);
+    if (!PyDict_Check(codes) || tags_open(codes) < 0 ||
+        take_property(design.element, name_tag, &element_tag) < 0 ||
+        take_attr(design.element) < 0 ||
+        take_property(design.element, name_parent, &element_parent) < 0 ||
+        take_property(design.text, name_parent, &text_parent) < 0 ||
+        take_property(design.text, name_data, &text_data) < 0) {
+        return NULL;
+    }
     design.codes = Py_NewRef(codes);
     design.shared = Py_NewRef(shared);
     design.character = (uint8_t *)PyBytes_AS_STRING(Py_NewRef(character));
     design.characters = PyBytes_GET_SIZE(character);
+    for (int i = 0; i < 256; i++) {
+        int kind = design.character[i < design.characters - 1 ? i : design.characters - 1];
+        design.counting[i] = kind == LETTER || kind == SPACE ? 0 : (uint64_t)1 << counting_shift(kind);
+    }
     Py_RETURN_NONE;
 }
 
@@ -97,17 +160,18 @@ static PyMethodDef methods[] = {
     {"written", native_written, METH_VARARGS, "Give the text between two rows as it is."},
     {"blocks", native_blocks, METH_VARARGS, "Cut a page's text into blocks."},
     {"reading", native_reading, METH_VARARGS, "Make the matrix of a page."},
-    {"standardise", native_standardise, METH_VARARGS, "Shift, scale and bound a matrix in place."},
     {"choose", native_choose, METH_VARARGS, "Choose blocks by their scores."},
     {"prune", native_prune, METH_VARARGS, "Remove from a tree all but the chosen blocks."},
     {"links", native_links, METH_VARARGS, "Read the links of a page."},
+    {"network", native_network, METH_VARARGS, "Arrange the weights of a network."},
+    {"scores", native_scores, METH_VARARGS, "Judge the blocks of a page."},
+    {"odds", native_odds, METH_VARARGS, "Say what speaks for each type of page."},
     {"common_words", native_common_words, METH_VARARGS, "Count words, and the common ones."},
     {"seeker", native_seeker, METH_O, "Prepare a look for attributes."},
     {"seek", native_seek, METH_VARARGS, "Look which attributes a source can hold."},
     {"chosen_text", native_chosen_text, METH_VARARGS, "Join the chosen blocks."},
     {"with_headline", native_with_headline, METH_VARARGS, "Add the headline to the chosen blocks."},
     {"tidy", native_tidy, METH_O, "Mend what the renderer has written."},
-    {"contexts", native_contexts, METH_VARARGS, "Average over the groups of each block."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -130,6 +194,7 @@ PyMODINIT_FUNC PyInit__native(void) {
             return NULL;
         }
     }
+    blanks_open();
     PyObject *module = hashes_open() < 0 ? NULL : PyModule_Create(&definition);
     if (module != NULL && (PyModule_AddType(module, &ReferencesType) < 0 ||
                            PyModule_AddType(module, &LinkWriterType) < 0)) {

@@ -27,6 +27,8 @@ enum { LETTER, UPPER, DIGIT, STOP, COMMA, JOINT, MONEY, QUOTE, SPACE, OTHER, CLA
 typedef struct {
     int size;
     uint8_t code[MAX_LISTED];
+    /* Where in the list each code is; one that is not listed, at its end. */
+    uint8_t place[MAX_CODES];
 } Codes;
 
 /* The words of the design that Python has and C needs: set once, when the module is loaded. */
@@ -42,12 +44,39 @@ typedef struct {
     PyObject *shared;
     uint8_t *character;
     Py_ssize_t characters;
+    /* For each of the first letters a one where its kind is counted. */
+    uint64_t counting[256];
     int short_text, prose;
 } Design;
+
+/* Kinds but letters and white space, eight bits each. */
+static inline int counting_shift(int kind) {
+    return 8 * (kind < SPACE ? kind - 1 : kind - 2);
+}
 
 extern Design design;
 extern PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
 extern PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href;
+
+/* A property of nodes of one type, which is read without looking for it in the type each time. */
+typedef struct {
+    PyTypeObject *type;
+    PyObject *name;
+    getter get;
+    void *closure;
+} Property;
+
+extern Property element_tag, element_parent, text_parent, text_data;
+
+/* The value of an element's attribute, or None. */
+PyObject *attribute_value(PyObject *element, PyObject *name);
+
+static inline PyObject *property(PyObject *node, const Property *wanted) {
+    if (wanted->get != NULL && Py_TYPE(node) == wanted->type) {
+        return wanted->get(node, wanted->closure);
+    }
+    return PyObject_GetAttr(node, wanted->name);
+}
 
 int array_fits(const Py_buffer *array, Py_ssize_t items, Py_ssize_t item);
 int tree_fits(Py_ssize_t size, const Py_buffer *codes, const Py_buffer *parents,
@@ -58,6 +87,17 @@ int width_fits(Py_ssize_t width);
 
 /* Makes the tables below unpredictable; once, before any is made. */
 int hashes_open(void);
+/* Learns which of the first letters are white space; once. */
+void blanks_open(void);
+
+/* Memory that was taken; what it holds is nobody's. */
+typedef struct {
+    void *memory;
+    size_t bytes;
+} Room;
+
+int room_take(Room *room, size_t bytes);
+void room_give(Room *room);
 
 /* A table from keys to small numbers, in the order in which keys were first seen. */
 typedef struct {
@@ -88,16 +128,21 @@ static inline int letters_add(Letters *letters, Py_UCS4 letter) {
     return 0;
 }
 
+/* The code of a tag that is known by name; -1 for others. */
+int code_of_tag(PyObject *tag);
+int tags_open(PyObject *codes);
+
 PyObject *lexicon_new(PyObject *module, PyObject *scores);
 PyObject *native_outline(PyObject *module, PyObject *args);
 PyObject *native_rows(PyObject *module, PyObject *args);
 PyObject *native_written(PyObject *module, PyObject *args);
 PyObject *native_blocks(PyObject *module, PyObject *args);
 PyObject *native_reading(PyObject *module, PyObject *args);
-PyObject *native_standardise(PyObject *module, PyObject *args);
 PyObject *native_choose(PyObject *module, PyObject *args);
 PyObject *native_prune(PyObject *module, PyObject *args);
-PyObject *native_contexts(PyObject *module, PyObject *args);
+PyObject *native_network(PyObject *module, PyObject *args);
+PyObject *native_scores(PyObject *module, PyObject *args);
+PyObject *native_odds(PyObject *module, PyObject *args);
 PyObject *native_seeker(PyObject *module, PyObject *rules);
 PyObject *native_seek(PyObject *module, PyObject *args);
 PyObject *native_common_words(PyObject *module, PyObject *args);

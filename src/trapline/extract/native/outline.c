@@ -1,4 +1,4 @@
-/* A parsed page as flat arrays, and its text cut into blocks: the twin of outline.py and blocks.py. */
+/* A parsed page as flat arrays: the twin of outline.py. */
 #include "native.h"
 #include <string.h>
 
@@ -10,21 +10,9 @@ static int64_t *items(PyObject *array) {
     return (int64_t *)PyBytes_AS_STRING(array);
 }
 
-static int code_of(PyObject *node) {
-    if (Py_TYPE(node) == design.text) {
-        return TEXT_NODE;
-    }
-    PyObject *kind = NULL;
-    if (Py_TYPE(node) == design.element) {
-        kind = PyObject_GetAttr(node, name_tag);
-        if (kind == NULL) {
-            return -1;
-        }
-    } else {
-        kind = Py_NewRef((PyObject *)Py_TYPE(node));
-    }
+/* The code of what is no element, by its type. */
+static int code_of_kind(PyObject *kind) {
     PyObject *code = PyDict_GetItemWithError(design.codes, kind);
-    Py_DECREF(kind);
     if (code == NULL) {
         return PyErr_Occurred() ? -1 : OTHER_TAG;
     }
@@ -34,6 +22,22 @@ static int code_of(PyObject *node) {
         return -1;
     }
     return (int)number;
+}
+
+static int code_of(PyObject *node) {
+    if (Py_TYPE(node) == design.text) {
+        return TEXT_NODE;
+    }
+    if (Py_TYPE(node) != design.element) {
+        return code_of_kind((PyObject *)Py_TYPE(node));
+    }
+    PyObject *tag = property(node, &element_tag);
+    if (tag == NULL) {
+        return -1;
+    }
+    int code = code_of_tag(tag);
+    Py_DECREF(tag);
+    return code < 0 ? OTHER_TAG : code;
 }
 
 /* The elements that are open at a place of the page, outermost first. */
@@ -67,7 +71,7 @@ static int open_push(Open *open, PyObject *node, int64_t row) {
 
 /* The row of a node's parent. A node object stays the same as long as somebody has it. */
 static int64_t parent_row(Open *open, PyObject *node) {
-    PyObject *parent = PyObject_GetAttr(node, name_parent);
+    PyObject *parent = property(node, Py_TYPE(node) == design.text ? &text_parent : &element_parent);
     if (parent == NULL) {
         return -1;
     }
@@ -78,23 +82,60 @@ static int64_t parent_row(Open *open, PyObject *node) {
     return open->row[open->size - 1];
 }
 
-/* Reads nodes into a list, with the code and the parent of each; returns how deep they go. */
-static Py_ssize_t read_nodes(PyObject *tree, Py_ssize_t most, PyObject *nodes, Letters *pairs) {
+/* Nodes as they are met, with the code and the row of the parent of each. */
+typedef struct {
+    PyObject *node;
+    int32_t code, parent;
+} Met;
+
+typedef struct {
+    Met *met;
+    Py_ssize_t size, room;
+} Walk;
+
+/* Takes the node over, also where it fails. */
+static int walk_add(Walk *walk, PyObject *node, int code, int64_t parent) {
+    if (walk->size == walk->room) {
+        Py_ssize_t room = walk->room ? 2 * walk->room : 1024;
+        Met *met = PyMem_Realloc(walk->met, room * sizeof(Met));
+        if (met == NULL) {
+            Py_DECREF(node);
+            PyErr_NoMemory();
+            return -1;
+        }
+        walk->met = met;
+        walk->room = room;
+    }
+    walk->met[walk->size++] = (Met){node, code, (int32_t)parent};
+    return code < 0 || parent < 0 ? -1 : 0;
+}
+
+/* The nodes as a list, which takes them over. */
+static PyObject *walk_end(Walk *walk, int failed) {
+    PyObject *nodes = failed ? NULL : PyList_New(walk->size);
+    for (Py_ssize_t row = 0; row < walk->size; row++) {
+        if (nodes == NULL) {
+            Py_DECREF(walk->met[row].node);
+        } else {
+            PyList_SET_ITEM(nodes, row, walk->met[row].node);
+        }
+    }
+    return nodes;
+}
+
+/* Reads nodes in their order; returns how deep they go. */
+static Py_ssize_t read_nodes(PyObject *tree, Py_ssize_t most, Walk *walk) {
     Open open = {0};
     Py_ssize_t depth = -1, deepest = 1;
     PyObject *descendants = PyObject_GetAttr(tree, name_descendants);
-    PyObject *walk = descendants ? PyObject_GetIter(descendants) : NULL, *node = NULL;
-    if (walk == NULL || PyList_Append(nodes, tree) < 0 || open_push(&open, tree, 0) < 0 ||
-        letters_add(pairs, OTHER_NODE) < 0 || letters_add(pairs, 0) < 0) {
+    PyObject *nodes = descendants ? PyObject_GetIter(descendants) : NULL, *node = NULL;
+    if (nodes == NULL || walk_add(walk, Py_NewRef(tree), OTHER_NODE, 0) < 0 ||
+        open_push(&open, tree, 0) < 0) {
         goto done;
     }
-    for (Py_ssize_t row = 1; row <= most && (node = PyIter_Next(walk)) != NULL; row++) {
-        int failed = PyList_Append(nodes, node) < 0;
-        Py_DECREF(node);
-        int code = failed ? -1 : code_of(node);
-        int64_t parent = code < 0 ? -1 : parent_row(&open, node);
-        if (parent < 0 || letters_add(pairs, (Py_UCS4)code) < 0 ||
-            letters_add(pairs, (Py_UCS4)parent) < 0) {
+    for (Py_ssize_t row = 1; row <= most && (node = PyIter_Next(nodes)) != NULL; row++) {
+        int code = code_of(node);
+        if (walk_add(walk, node, code, code < 0 ? -1 : parent_row(&open, node)) < 0) {
             goto done;
         }
         deepest = open.size + 1 > deepest ? open.size + 1 : deepest;
@@ -109,7 +150,7 @@ done:
     PyMem_Free(open.node);
     PyMem_Free(open.row);
     Py_XDECREF(descendants);
-    Py_XDECREF(walk);
+    Py_XDECREF(nodes);
     return depth;
 }
 
@@ -146,13 +187,12 @@ PyObject *native_outline(PyObject *module, PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "not configured, or too many nodes");
         return NULL;
     }
-    Letters pairs = {0};
-    PyObject *nodes = PyList_New(0), *starts = NULL;
-    Py_ssize_t depth = nodes ? read_nodes(tree, most, nodes, &pairs) : -1;
-    if (depth < 0) {
+    Walk walk = {0};
+    Py_ssize_t depth = read_nodes(tree, most, &walk), size = walk.size;
+    PyObject *nodes = walk_end(&walk, depth < 0), *starts = NULL;
+    if (nodes == NULL) {
         goto done;
     }
-    Py_ssize_t size = PyList_GET_SIZE(nodes);
     code = array_of(size);
     parent = array_of(size);
     last = array_of(size);
@@ -161,8 +201,8 @@ PyObject *native_outline(PyObject *module, PyObject *args) {
         goto done;
     }
     for (Py_ssize_t row = 0; row < size; row++) {
-        items(code)[row] = pairs.data[2 * row];
-        items(parent)[row] = pairs.data[2 * row + 1];
+        items(code)[row] = walk.met[row].code;
+        items(parent)[row] = walk.met[row].parent;
         items(last)[row] = row;
     }
     for (Py_ssize_t row = size - 1; row > 0; row--) {
@@ -174,193 +214,13 @@ PyObject *native_outline(PyObject *module, PyObject *args) {
         result = Py_BuildValue("OOOOOOn", nodes, code, parent, last, by_code, starts, depth);
     }
 done:
-    PyMem_Free(pairs.data);
+    PyMem_Free(walk.met);
     Py_XDECREF(nodes);
     Py_XDECREF(code);
     Py_XDECREF(parent);
     Py_XDECREF(last);
     Py_XDECREF(by_code);
     Py_XDECREF(starts);
-    return result;
-}
-
-/* Blocks as they are found; arrays of 64-bit numbers that grow together. */
-typedef struct {
-    int64_t *words, *owner, *first, *piece_row, *piece_block, *piece_size;
-    Py_ssize_t blocks, pieces;
-    PyObject *texts;
-    Letters letters;
-    int inside_word;
-    int64_t counted;
-} Found;
-
-static int add_text(Found *found, PyObject *text) {
-    int kind = PyUnicode_KIND(text);
-    const void *data = PyUnicode_DATA(text);
-    Py_ssize_t size = PyUnicode_GET_LENGTH(text);
-    for (Py_ssize_t i = 0; i < size; i++) {
-        Py_UCS4 letter = PyUnicode_READ(kind, data, i);
-        if (Py_UNICODE_ISSPACE(letter)) {
-            found->inside_word = 0;
-            continue;
-        }
-        if (!found->inside_word) {
-            if (found->letters.size && letters_add(&found->letters, ' ') < 0) {
-                return -1;
-            }
-            found->inside_word = 1;
-            found->counted++;
-        }
-        if (letters_add(&found->letters, letter) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int end_block(Found *found) {
-    if (found->blocks == 0) {
-        return 0;
-    }
-    PyObject *text =
-        PyUnicode_FromKindAndData(PyUnicode_4BYTE_KIND, found->letters.data, found->letters.size);
-    int failed = text == NULL || PyList_Append(found->texts, text) < 0;
-    Py_XDECREF(text);
-    found->words[found->blocks - 1] = found->counted;
-    found->letters.size = 0;
-    found->inside_word = 0;
-    found->counted = 0;
-    return failed ? -1 : 0;
-}
-
-static int is_blank(PyObject *text) {
-    int kind = PyUnicode_KIND(text);
-    const void *data = PyUnicode_DATA(text);
-    Py_ssize_t size = PyUnicode_GET_LENGTH(text);
-    for (Py_ssize_t i = 0; i < size; i++) {
-        if (!Py_UNICODE_ISSPACE(PyUnicode_READ(kind, data, i))) {
-            return 0;
-        }
-    }
-    return size > 0;
-}
-
-/* What separates one text from the text before it. */
-typedef struct {
-    int64_t owner, opened, breaks;
-    int spaced;
-} Place;
-
-static int add_piece(Found *found, PyObject *text, int64_t row, Place before, Place here) {
-    int64_t breaks = here.breaks - before.breaks;
-    if (found->blocks == 0 || here.owner != before.owner || here.opened != before.opened ||
-        breaks >= 2) {
-        if (end_block(found) < 0) {
-            return -1;
-        }
-        found->owner[found->blocks] = here.owner;
-        found->first[found->blocks++] = row;
-    } else if (here.spaced || breaks > 0) {
-        found->inside_word = 0;
-    }
-    found->piece_row[found->pieces] = row;
-    found->piece_block[found->pieces] = found->blocks - 1;
-    found->piece_size[found->pieces++] = PyUnicode_GET_LENGTH(text);
-    return add_text(found, text);
-}
-
-static int find_blocks(Found *found, PyObject *nodes, const int64_t *code, const int64_t *parent,
-                       const int64_t *last, int64_t *owner) {
-    Py_ssize_t size = PyList_GET_SIZE(nodes);
-    int64_t hidden_to = -1;
-    Place before = {-1, -1, 0, 0}, here = {0};
-    for (Py_ssize_t row = 0; row < size; row++) {
-        int64_t kind = code[row];
-        if (kind != TEXT_NODE) {
-            int block_level = design.block[kind] || kind == OTHER_NODE;
-            owner[row] = block_level ? row : owner[parent[row]];
-            here.opened += block_level;
-            here.breaks += kind == design.br;
-            if (row > hidden_to && design.hidden[kind]) {
-                hidden_to = last[row];
-            }
-            continue;
-        }
-        if (row <= hidden_to) {
-            continue;
-        }
-        PyObject *text = PyObject_GetAttr(PyList_GET_ITEM(nodes, row), name_data);
-        if (text == NULL) {
-            return -1;
-        }
-        if (!PyUnicode_Check(text)) {
-            PyErr_SetString(PyExc_TypeError, "a text is a string");
-            Py_DECREF(text);
-            return -1;
-        }
-        int failed = 0;
-        if (is_blank(text)) {
-            here.spaced = 1;
-        } else {
-            here.owner = owner[parent[row]];
-            failed = add_piece(found, text, row, before, here) < 0;
-            here.spaced = 0;
-            before = here;
-        }
-        Py_DECREF(text);
-        if (failed) {
-            return -1;
-        }
-    }
-    return end_block(found);
-}
-
-static PyObject *numbers(const int64_t *data, Py_ssize_t size) {
-    return PyBytes_FromStringAndSize((const char *)data, size * (Py_ssize_t)sizeof(int64_t));
-}
-
-PyObject *native_blocks(PyObject *module, PyObject *args) {
-    (void)module;
-    PyObject *nodes, *result = NULL;
-    Py_buffer code, parent, last;
-    if (!PyArg_ParseTuple(args, "O!y*y*y*", &PyList_Type, &nodes, &code, &parent, &last)) {
-        return NULL;
-    }
-    Py_ssize_t size = PyList_GET_SIZE(nodes), texts = 0;
-    Found found = {0};
-    int64_t *room = NULL;
-    if (tree_fits(size, &code, &parent, &last) < 0) {
-        goto done;
-    }
-    for (Py_ssize_t row = 0; row < size; row++) {
-        texts += ((const int64_t *)code.buf)[row] == TEXT_NODE;
-    }
-    found.texts = PyList_New(0);
-    room = PyMem_Malloc((6 * texts + size + 1) * sizeof(int64_t));
-    if (room == NULL) {
-        PyErr_NoMemory();
-    } else if (found.texts != NULL) {
-        found.words = room;
-        found.owner = room + texts;
-        found.first = room + 2 * texts;
-        found.piece_row = room + 3 * texts;
-        found.piece_block = room + 4 * texts;
-        found.piece_size = room + 5 * texts;
-        if (find_blocks(&found, nodes, code.buf, parent.buf, last.buf, room + 6 * texts) == 0) {
-            result = Py_BuildValue(
-                "ONNNNNN", found.texts, numbers(found.words, found.blocks),
-                numbers(found.owner, found.blocks), numbers(found.first, found.blocks),
-                numbers(found.piece_row, found.pieces), numbers(found.piece_block, found.pieces),
-                numbers(found.piece_size, found.pieces));
-        }
-    }
-done:
-    Py_XDECREF(found.texts);
-    PyMem_Free(found.letters.data);
-    PyMem_Free(room);
-    PyBuffer_Release(&code);
-    PyBuffer_Release(&parent);
-    PyBuffer_Release(&last);
     return result;
 }
 
@@ -400,7 +260,7 @@ PyObject *text_between(PyObject *nodes, const int64_t *code, Py_ssize_t from, Py
     int failed = parts == NULL || empty == NULL || line == NULL;
     for (Py_ssize_t row = from; !failed && row <= to; row++) {
         if (code[row] == TEXT_NODE) {
-            PyObject *text = PyObject_GetAttr(PyList_GET_ITEM(nodes, row), name_data);
+            PyObject *text = property(PyList_GET_ITEM(nodes, row), &text_data);
             failed = text == NULL || PyList_Append(parts, text) < 0;
             Py_XDECREF(text);
         } else if (code[row] == design.br) {

@@ -5,14 +5,17 @@
 
 #include "words.h"
 #include <math.h>
+#include <string.h>
 
 enum { LEVELS = 5, MEASURES = 9, LOGS = 8192, ECHO_LETTERS = 64 };
 /* What is summed over subtrees. */
 enum { BLOCKS, WORDS, PROSE, STOPS, CHARS, LINK_CHARS, IMAGES, CONTROLS, ANCHORS };
+/* What is summed over the blocks near a block. */
+enum { NEAR_WORDS, NEAR_CHARS, NEAR_LINKS, NEAR };
 
 /* What an element passes on to all that it holds. */
 typedef struct {
-    uint32_t within[MAX_WITHIN], inlined[MAX_INLINED];
+    uint32_t within[MAX_WITHIN + 1], inlined[MAX_INLINED + 1];
     uint32_t lists, depth, known;
     double names;
     float high, low, repeats;
@@ -39,18 +42,21 @@ typedef struct {
     int32_t (*level)[LEVELS];
     int32_t *records, *landmarks, *section, *section_above;
     int64_t *chars, *link_chars;
+    double *density;
+    int64_t (*passed)[NEAR];
     int32_t (*counts)[CLASSES];
     Summary *heading_scores;
     Py_ssize_t sections;
     Lowered room;
 } Page;
 
-/* A block's row of the matrix, filled from left to right. What a model of another width has no room
- * for is counted all the same, so that it can be refused. */
+/* A row of numbers, filled from left to right. */
 typedef struct {
-    float *cells;
-    Py_ssize_t size, used;
+    float *next;
 } Row;
+
+/* More columns than the design's lists and all others make together. */
+enum { MOST_COLUMNS = 2 * MAX_LISTED + MAX_WITHIN + MAX_INLINED + 256 };
 
 /* Blocks of the same markup: how many, and how many words they have. */
 typedef struct {
@@ -98,10 +104,12 @@ static inline int64_t total(const Page *page, int64_t row, int what) {
 }
 
 static inline void put(Row *row, double value) {
-    if (row->used < row->size) {
-        row->cells[row->used] = (float)value;
-    }
-    row->used++;
+    *row->next++ = (float)value;
+}
+
+static inline void put_floats(Row *row, const float *values, int count) {
+    memcpy(row->next, values, count * sizeof(float));
+    row->next += count;
 }
 
 int number_texts(const Page *page, int32_t *number, int32_t *copies);
@@ -111,6 +119,7 @@ void inherit(Page *page);
 void place_blocks(Page *page);
 void count_characters(Page *page);
 void sum_up(Page *page);
+void sum_blocks(Page *page);
 const float *measures_of(Page *page, int64_t row);
 
 Progress start_of(const Page *page);

@@ -2,8 +2,7 @@
 #include "words.h"
 #include <string.h>
 
-enum { SMALLEST = 64, SCORE_BITS = 20 };
-static const uint64_t SCORE = ((uint64_t)1 << SCORE_BITS) - 1;
+enum { SMALLEST = 64 };
 
 static size_t size_for(Py_ssize_t items) {
     size_t size = SMALLEST;
@@ -16,7 +15,7 @@ static size_t size_for(Py_ssize_t items) {
 /* Words, classes and ids are the page's own: whoever knew where they go in a table could make a page
  * whose words all go to the same place, and be looked for one by one. Python's own secret is used,
  * which is another one in each process. */
-static uint64_t secret[2];
+uint64_t hash_secret[2];
 
 int hashes_open(void) {
     PyObject *names[2] = {name_class, name_decompose};
@@ -25,32 +24,9 @@ int hashes_open(void) {
         if (hash == -1) {
             return -1;
         }
-        secret[i] = (uint64_t)hash | (uint64_t)i;
+        hash_secret[i] = (uint64_t)hash | (uint64_t)i;
     }
     return 0;
-}
-
-static uint64_t mixed(uint64_t one, uint64_t other) {
-    unsigned __int128 product = (unsigned __int128)one * other;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/* The first bytes of eight. */
-static uint64_t part(const uint8_t *bytes, Py_ssize_t size) {
-    static const uint64_t FIRST[] = {
-        0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
-        UINT64_MAX};
-    return eight_bytes(bytes) & FIRST[size < 8 ? (size > 0 ? size : 0) : 8];
-}
-
-/* `HASH_SLACK` bytes from the start of the last whole sixteen are read. */
-uint64_t hash_of(const uint8_t *word, Py_ssize_t size) {
-    uint64_t hash = secret[0] ^ (uint64_t)size;
-    for (; size > 16; word += 16, size -= 16) {
-        hash = mixed(eight_bytes(word) ^ hash, eight_bytes(word + 8) ^ secret[1]);
-    }
-    hash = mixed(part(word, size) ^ hash, part(word + 8, size - 8) ^ secret[1]);
-    return mixed(hash, secret[1]);
 }
 
 int lexicon_open(Lexicon *lexicon, Py_ssize_t words) {
@@ -83,7 +59,7 @@ static Py_ssize_t number_of_score(Lexicon *lexicon, Numbers *known, double score
     if (number < count) {
         return number;
     }
-    if (number + 2 >= (Py_ssize_t)SCORE) {
+    if (number + 2 >= (Py_ssize_t)LEXICON_SCORE) {
         PyErr_SetString(PyExc_ValueError, "more different scores than there is room for");
         return -1;
     }
@@ -100,17 +76,6 @@ static Py_ssize_t number_of_score(Lexicon *lexicon, Numbers *known, double score
     return number;
 }
 
-/* Where a word stands, or the free place where it would. The place is of the hash's last bits, which
- * the slot does not have: two words are taken for one where some sixty bits of them agree, which
- * does not happen by chance, nor by intent to who does not know the secret. */
-static inline size_t place_of(const Lexicon *lexicon, uint64_t hash) {
-    size_t place = hash & lexicon->mask;
-    while (lexicon->slots[place] != 0 && (lexicon->slots[place] ^ hash) >> SCORE_BITS != 0) {
-        place = (place + 1) & lexicon->mask;
-    }
-    return place;
-}
-
 /* `lexicon_open` made room for all words: there is always a free place. */
 static int lexicon_put(Lexicon *lexicon, PyObject *word, Py_ssize_t number, Lowered *room) {
     if (written_out(word, room) < 0) {
@@ -121,24 +86,15 @@ static int lexicon_put(Lexicon *lexicon, PyObject *word, Py_ssize_t number, Lowe
         return -1;
     }
     uint64_t hash = hash_of(room->bytes, room->size);
-    size_t place = place_of(lexicon, hash);
+    size_t place = lexicon_place(lexicon, hash);
     if (lexicon->slots[place] == 0) {
-        lexicon->slots[place] = (hash & ~SCORE) | (uint64_t)(number + 2);
+        lexicon->slots[place] = (hash & ~LEXICON_SCORE) | (uint64_t)(number + 2);
     }
     return 0;
 }
 
 int lexicon_add(Lexicon *lexicon, PyObject *word, Lowered *room) {
     return lexicon_put(lexicon, word, -1, room);
-}
-
-Py_ssize_t lexicon_find(const Lexicon *lexicon, uint64_t hash) {
-    size_t place = place_of(lexicon, hash);
-    return lexicon->slots[place] ? (Py_ssize_t)place : -1;
-}
-
-double lexicon_score(const Lexicon *lexicon, Py_ssize_t place) {
-    return lexicon->scores[(lexicon->slots[place] & SCORE) - 2];
 }
 
 static const char *CAPSULE = "trapline.extract.lexicon";
@@ -222,7 +178,7 @@ void numbers_close(Numbers *numbers) {
 
 /* Where a key stands, or the free place where it would. */
 static size_t key_place(const Numbers *numbers, int64_t key) {
-    size_t place = mixed((uint64_t)key ^ secret[0], secret[1]) & numbers->mask;
+    size_t place = mixed((uint64_t)key ^ hash_secret[0], hash_secret[1]) & numbers->mask;
     while (numbers->places[place] >= 0 && numbers->keys[place] != key) {
         place = (place + 1) & numbers->mask;
     }

@@ -33,15 +33,11 @@ typedef struct {
     size_t mask;
 } Lexicon;
 
-uint64_t hash_of(const uint8_t *word, Py_ssize_t size);
 Lexicon *lexicon_of(PyObject *capsule);
 int lexicon_open(Lexicon *lexicon, Py_ssize_t words);
 void lexicon_close(Lexicon *lexicon);
 /* Adds a word without a score. */
 int lexicon_add(Lexicon *lexicon, PyObject *word, Lowered *room);
-/* Where a word stands; -1 if it does not. */
-Py_ssize_t lexicon_find(const Lexicon *lexicon, uint64_t hash);
-double lexicon_score(const Lexicon *lexicon, Py_ssize_t place);
 
 typedef struct {
     float mean, low, high;
@@ -57,6 +53,56 @@ static inline uint64_t eight_bytes(const uint8_t *bytes) {
     return (uint64_t)bytes[0] | (uint64_t)bytes[1] << 8 | (uint64_t)bytes[2] << 16 |
            (uint64_t)bytes[3] << 24 | (uint64_t)bytes[4] << 32 | (uint64_t)bytes[5] << 40 |
            (uint64_t)bytes[6] << 48 | (uint64_t)bytes[7] << 56;
+}
+
+extern uint64_t hash_secret[2];
+
+static inline uint64_t mixed(uint64_t one, uint64_t other) {
+    unsigned __int128 product = (unsigned __int128)one * other;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* The first bytes of eight. */
+static inline uint64_t part_of_eight(const uint8_t *bytes, Py_ssize_t size) {
+    static const uint64_t FIRST[] = {
+        0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
+        UINT64_MAX};
+    return eight_bytes(bytes) & FIRST[size < 8 ? (size > 0 ? size : 0) : 8];
+}
+
+/* `HASH_SLACK` bytes from the start of the last whole sixteen are read. */
+static inline uint64_t hash_of(const uint8_t *word, Py_ssize_t size) {
+    uint64_t hash = hash_secret[0] ^ (uint64_t)size;
+    for (; size > 16; word += 16, size -= 16) {
+        hash = mixed(eight_bytes(word) ^ hash, eight_bytes(word + 8) ^ hash_secret[1]);
+    }
+    hash = mixed(part_of_eight(word, size) ^ hash, part_of_eight(word + 8, size - 8) ^ hash_secret[1]);
+    return mixed(hash, hash_secret[1]);
+}
+
+enum { SCORE_BITS = 20 };
+static const uint64_t LEXICON_SCORE = ((uint64_t)1 << SCORE_BITS) - 1;
+
+/* Where a word stands, or the free place where it would. The place is of the hash's last bits, which
+ * the slot does not have: two words are taken for one where some sixty bits of them agree, which
+ * does not happen by chance, nor by intent to who does not know the secret. */
+static inline size_t lexicon_place(const Lexicon *lexicon, uint64_t hash) {
+    size_t place = hash & lexicon->mask;
+    while (lexicon->slots[place] != 0 && (lexicon->slots[place] ^ hash) >> SCORE_BITS != 0) {
+        place = (place + 1) & lexicon->mask;
+    }
+    return place;
+}
+
+/* Where a word stands; -1 if it does not. */
+static inline Py_ssize_t lexicon_find(const Lexicon *lexicon, uint64_t hash) {
+    size_t place = lexicon_place(lexicon, hash);
+    return lexicon->slots[place] ? (Py_ssize_t)place : -1;
+}
+
+/* Only of words that have one. */
+static inline double lexicon_score(const Lexicon *lexicon, Py_ssize_t place) {
+    return lexicon->scores[(lexicon->slots[place] & LEXICON_SCORE) - 2];
 }
 
 /* One word after another: where bytes begin to be inside of one, and where they cease. */
