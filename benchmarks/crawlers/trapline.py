@@ -3,7 +3,6 @@
 With a job's id it helps with that crawl instead of starting one.
 """
 
-import asyncio
 import os
 import sys
 from uuid import UUID
@@ -21,7 +20,7 @@ from trapline.model import JobId
 from trapline.pipeline import submit
 from trapline.pipeline.options import CrawlOptions
 from trapline.queue import jobs
-from trapline.queue.sql.jobs import JobRow
+from trapline.queue.waiting import Waiting
 from trapline.settings import Settings
 
 
@@ -32,8 +31,11 @@ async def crawl(url: str, dsn: str, job: str | None, meter: Meter) -> None:
         job_id = JobId(UUID(job)) if job else await start(database, url)
         print(job_id, flush=True)
         with meter:
-            async with app.working(database, settings, concurrency=AT_ONCE):
-                row = await ended(database, job_id)
+            async with app.working(database, settings, concurrency=AT_ONCE) as work:
+                waiting = Waiting(database, work.worker.ears)
+                async with database.system_tx() as conn:
+                    organisation = (await jobs.get(conn, job_id)).organisation_id
+                row = await waiting.for_job(job_id, organisation)
         async with database.system_tx() as conn:
             meter.pages = await conn.fetchval("SELECT count(*) FROM store.version")
     assert row.status == "completed", row
@@ -49,15 +51,6 @@ async def start(database: Database, url: str) -> JobId:
     async with database.system_tx() as conn:
         organisation = await tenancy.ensure_default(conn)
         return await submit.crawl(conn, organisation, options)
-
-
-async def ended(database: Database, job_id: JobId) -> JobRow:
-    while True:
-        async with database.system_tx() as conn:
-            row = await jobs.get(conn, job_id)
-        if row.status in jobs.ENDED:
-            return row
-        await asyncio.sleep(0.05)
 
 
 def main() -> None:

@@ -314,8 +314,10 @@ class Fetched(Struct, frozen=True, kw_only=True):
 
     def header(self, name: str) -> str | None:
         """Return a header by its name in any case; repeated ones are joined by commas."""
-        wanted = name.lower()
-        found = [value for key, value in self.headers if key.lower() == wanted]
+        wanted, length = name.lower(), len(name)
+        found = [
+            value for key, value in self.headers if len(key) == length and key.lower() == wanted
+        ]
         return ", ".join(found) if found else None
 
     @property

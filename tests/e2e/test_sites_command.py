@@ -40,8 +40,17 @@ async def test_a_site_from_its_registration_to_its_purge(command: Trapline, site
     url = f"{site.url}manual/"
     shown = await command("pages", "at", url)
     assert shown.out.strip()
-    assert (await command("pages", "diff", url)).out.strip() == "Nothing changed."
-    (document,) = (await command("pages", "documents", url, "--json")).json
+    await command("scrape", url)
+    two = await command("pages", "show", url)
+    assert (two.status, "--site" in two.err) == (2, True)
+    one = await command("pages", "show", url, "--site", "manual", "--json")
+    assert one.json["site_id"] == added.json["id"]
+    other = await command("pages", "show", url, "--site", "elsewhere")
+    assert (other.status, "elsewhere" in other.err) == (3, True)
+    assert (
+        await command("pages", "diff", url, "--site", "manual")
+    ).out.strip() == "Nothing changed."
+    (document,) = (await command("pages", "documents", url, "--site", "manual", "--json")).json
     assert document["media_type"] == "text/html"
     changes = await command("changes", "--site", "manual", "--status", "new", "--json")
     assert len(changes.json) == 3
@@ -60,7 +69,8 @@ async def test_a_site_from_its_registration_to_its_purge(command: Trapline, site
     assert added.json["id"] in removed.out
     purged = await command("sites", "purge", added.json["id"], "--yes")
     assert purged.status == 0, purged.err
-    assert (await command("pages", "list")).out.strip() == "No pages."
+    left = await command("pages", "list", "--json")
+    assert added.json["id"] not in {page["site_id"] for page in left.json}
 
 
 async def _work_until_done(command: Trapline, job: str) -> None:

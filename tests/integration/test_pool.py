@@ -63,7 +63,8 @@ async def test_connections_tell_each_other_what_types_are_made_of(database: Data
         for conn in (first, second):
             assert await conn.fetchval("SELECT cardinality($1::queue.want[])", wants) == 1
             assert await conn.fetchval("SELECT cardinality($1::queue.verdict[])", []) == 0
-    assert len(asked) == 2, asked
+            assert await conn.fetchval("SELECT cardinality($1::uuid[])", [uuid4()]) == 1
+    assert len(asked) == 3, asked
 
 
 async def test_nothing_is_believed_of_the_types_of_a_server_that_went(database: Database) -> None:

@@ -339,6 +339,30 @@ async def test_every_duty_runs_and_none_stops_another(database: Database) -> Non
     assert await reindex.rebuild(database, least_bytes=0) > 0
 
 
+async def test_what_is_done_seldom_is_not_in_the_way_when_a_process_begins(
+    database: Database,
+) -> None:
+    done: list[str] = []
+    often = asyncio.Event()
+
+    def duty(name: str, every: timedelta) -> Duty:
+        async def work(_: Database) -> int:
+            done.append(name)
+            often.set()
+            return 1
+
+        return Duty(name, work, every)
+
+    duties = [duty("seldom", timedelta(hours=1)), duty("often", timedelta(milliseconds=30))]
+    maintaining = asyncio.create_task(loop.run(database, duties))
+    try:
+        await often.wait()
+        assert done[0] == "often"
+    finally:
+        maintaining.cancel()
+        await asyncio.gather(maintaining, return_exceptions=True)
+
+
 async def test_a_retry_keeps_its_maximum(
     database: Database, organisation_id: OrganisationId
 ) -> None:

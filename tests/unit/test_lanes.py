@@ -135,6 +135,20 @@ def test_an_empty_lane_rests_until_it_is_woken() -> None:
     assert lanes.next_at() is None
 
 
+def test_lanes_of_a_job_that_got_tasks_are_looked_at_again() -> None:
+    lanes, rows = Lanes(), [row(1), row(2)]
+    lanes.refresh(rows, 0)
+    for want in lanes.pick(100, 0):
+        lanes.answered(want, [], None, 0)
+    lanes.stir([rows[1].job_id], 0.1)
+    (want,) = lanes.pick(100, 0.1)
+    assert want.lane.id == 2
+    # What came while a claim looked is not in its answer.
+    lanes.stir([rows[1].job_id], 0.2)
+    lanes.answered(want, [], None, 0.2)
+    assert [want.lane.id for want in lanes.pick(100, 0.3)] == [2]
+
+
 def test_a_blocked_lane_waits_for_its_time_or_for_a_slot() -> None:
     lanes = Lanes()
     lanes.refresh([row(1)], 0)

@@ -42,19 +42,31 @@ def _moment(text: str | None) -> datetime | None:
     return moment if moment.tzinfo is not None else moment.astimezone(UTC)
 
 
-async def _page(conn: Connection, organisation_id: OrganisationId, reference: str) -> PageRow:
-    """Find a page by its id, or by its URL where only one site has it."""
+async def _page(
+    conn: Connection, organisation_id: OrganisationId, reference: str, site: str | None
+) -> PageRow:
+    """Find a page by its id, or by its URL where only one site has it, or in the site that is named."""
+    site_id = None if site is None else (await sites.find(conn, organisation_id, site)).id
     try:
         row = await listing.page(conn, PageId(UUID(reference)))
-        found = [row] if row.organisation_id == organisation_id else []
+        here = row.organisation_id == organisation_id and site_id in (None, row.site_id)
+        found = [row] if here else []
     except ValueError:
-        wanted = Wanted(organisation_id, url=reference)
+        wanted = Wanted(organisation_id, site_id, url=reference)
         found = await listing.pages(conn, wanted, most=2)
     if not found:
-        raise NotFound(f"There is no page {reference!r}.")
+        where = "" if site is None else f" in the site {site!r}"
+        raise NotFound(f"There is no page {reference!r}{where}.")
     if len(found) > 1:
-        raise InvalidInput("Several sites have this URL; name the page by its id.")
+        raise InvalidInput(
+            "Several sites have this URL; name one with --site, or the page by its id."
+        )
     return found[0]
+
+
+_site_option = click.option(
+    "--site", help="Of this site, by id or name, where several have the URL."
+)
 
 
 @command.command("list")
@@ -115,10 +127,11 @@ async def list_(
 
 @command.command("show")
 @click.argument("page")
+@_site_option
 @terminal.organisation_option
 @terminal.json_option
 @terminal.with_database
-async def show(database: Database, page: str, org: str, as_json: bool) -> None:
+async def show(database: Database, page: str, site: str | None, org: str, as_json: bool) -> None:
     """Show a page, by its id or its URL.
 
     \b
@@ -126,15 +139,18 @@ async def show(database: Database, page: str, org: str, as_json: bool) -> None:
     """
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
-        terminal.show_one(await _page(conn, organisation.id, page), as_json=as_json)
+        terminal.show_one(await _page(conn, organisation.id, page, site), as_json=as_json)
 
 
 @command.command("versions")
 @click.argument("page")
+@_site_option
 @terminal.organisation_option
 @terminal.json_option
 @terminal.with_database
-async def versions(database: Database, page: str, org: str, as_json: bool) -> None:
+async def versions(
+    database: Database, page: str, site: str | None, org: str, as_json: bool
+) -> None:
     """List a page's versions, newest first.
 
     \b
@@ -142,7 +158,7 @@ async def versions(database: Database, page: str, org: str, as_json: bool) -> No
     """
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
-        row = await _page(conn, organisation.id, page)
+        row = await _page(conn, organisation.id, page, site)
         rows = await queries.list_versions(conn, page_id=row.page_id, before=_LAST, most=1000)
     terminal.show(rows, as_json=as_json, empty="No versions.")
 
@@ -151,11 +167,18 @@ async def versions(database: Database, page: str, org: str, as_json: bool) -> No
 @click.argument("page")
 @click.argument("time", required=False)
 @click.option("--version", type=click.IntRange(1, _LAST), help="By its number instead of a time.")
+@_site_option
 @terminal.organisation_option
 @terminal.json_option
 @terminal.with_database
 async def at(
-    database: Database, page: str, time: str | None, version: int | None, org: str, as_json: bool
+    database: Database,
+    page: str,
+    time: str | None,
+    version: int | None,
+    site: str | None,
+    org: str,
+    as_json: bool,
 ) -> None:
     """Print a page's markdown as it was at a time; without one, as it is.
 
@@ -164,7 +187,7 @@ async def at(
     """
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
-        row = await _page(conn, organisation.id, page)
+        row = await _page(conn, organisation.id, page, site)
         if version is not None:
             found: VersionRow | None = await _version(conn, row, version)
         else:
@@ -182,11 +205,18 @@ async def at(
 @click.argument("page")
 @click.argument("old", type=click.IntRange(1, _LAST), required=False)
 @click.argument("new", type=click.IntRange(1, _LAST), required=False)
+@_site_option
 @terminal.organisation_option
 @terminal.json_option
 @terminal.with_database
 async def diff(
-    database: Database, page: str, old: int | None, new: int | None, org: str, as_json: bool
+    database: Database,
+    page: str,
+    old: int | None,
+    new: int | None,
+    site: str | None,
+    org: str,
+    as_json: bool,
 ) -> None:
     """Show what differs between two versions; without numbers, the latest and the one before.
 
@@ -195,12 +225,12 @@ async def diff(
     """
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
-        row = await _page(conn, organisation.id, page)
+        row = await _page(conn, organisation.id, page, site)
         later = new or row.version_number
         before = await _version(conn, row, old or max(1, later - 1))
         after = await _version(conn, row, later)
-        site = await sites.find(conn, organisation.id, str(row.site_id))
-    noise = Patterns(tuple(site.config.get("ignore_patterns", ())))
+        own = await sites.find(conn, organisation.id, str(row.site_id))
+    noise = Patterns(tuple(own.config.get("ignore_patterns", ())))
     found = comparing.difference(before.markdown, after.markdown, noise)
     if as_json:
         terminal.show_json(found)
@@ -210,10 +240,13 @@ async def diff(
 
 @command.command("documents")
 @click.argument("page")
+@_site_option
 @terminal.organisation_option
 @terminal.json_option
 @terminal.with_database
-async def documents(database: Database, page: str, org: str, as_json: bool) -> None:
+async def documents(
+    database: Database, page: str, site: str | None, org: str, as_json: bool
+) -> None:
     """List the files that a page's versions were made from.
 
     \b
@@ -221,7 +254,7 @@ async def documents(database: Database, page: str, org: str, as_json: bool) -> N
     """
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
-        row = await _page(conn, organisation.id, page)
+        row = await _page(conn, organisation.id, page, site)
         rows = await queries.documents_of(conn, page_id=row.page_id, most=1000)
     lines = [
         {

@@ -30,10 +30,12 @@ CUT_OFF = (
 # And when there is no server to connect to, or it takes no more connections for now.
 LOST = (OSError, *CUT_OFF, asyncpg.TooManyConnectionsError)
 
-# The types of arrays of rows, in which functions of ours take what they write.
-_COMPOSITES = (
-    "SELECT coalesce(array_agg(t.typarray), '{}') FROM pg_catalog.pg_type t"
-    " JOIN pg_catalog.pg_class c ON c.oid = t.typrelid AND c.relkind = 'c' WHERE t.typarray <> 0"
+# The types in which statements of ours take many values: arrays of rows and of the usual scalars.
+_ARRAYS = (
+    "SELECT array_agg(t.typarray) FROM pg_catalog.pg_type t"
+    " LEFT JOIN pg_catalog.pg_class c ON c.oid = t.typrelid"
+    " WHERE t.typarray <> 0 AND (c.relkind = 'c' OR t.oid = ANY ('{bool,int2,int4,int8,float4,float8,"
+    "text,uuid,bytea,jsonb,date,timestamptz,interval}'::regtype[]))"
 )
 
 _JSONB_VERSION = b"\x01"
@@ -46,21 +48,21 @@ class Session(asyncpg.Connection):
 
     # What the connections of one pool have found out of the server's types, by their ids.
     types: ClassVar[dict[int, Any]]
-    # Those of our own that functions take arrays of.
-    rows: ClassVar[list[int]]
+    # The ids of those that are asked for together with the first one.
+    arrays: ClassVar[list[int]]
 
     def get_reset_query(self) -> str:
         return ""
 
     async def _introspect_types(self, typeoids: Iterable[int], timeout: float | None) -> Any:  # noqa: ASYNC109 (asyncpg's own)
-        """Ask what types are made of once for all connections and for all of our own types.
+        """Ask what types are made of once for all connections, and for all that we use at once.
 
         Else each connection asks anew for each statement; to plan that query takes the server 10 ms.
         """
         wanted = set(typeoids)
         if wanted <= self.types.keys():
             return list(self.types.values()), _Elsewhere()
-        asked = wanted.union(self.rows)
+        asked = wanted.union(self.arrays)
         rows, statement = await super()._introspect_types(asked, timeout)  # type: ignore[misc]
         self.types.update((row["oid"], row) for row in rows)
         return rows, statement
@@ -78,7 +80,7 @@ class _Elsewhere:
 
 def session_class() -> type[Session]:
     """Return the class of one pool's connections."""
-    return type("Session", (Session,), {"types": {}, "rows": []})
+    return type("Session", (Session,), {"types": {}, "arrays": []})
 
 
 async def begin(conn: Connection, sessions: type[Session]) -> None:
@@ -87,7 +89,7 @@ async def begin(conn: Connection, sessions: type[Session]) -> None:
     # When a server goes, another one may come, with types of its own.
     conn.add_termination_listener(lambda _: sessions.types.clear())
     if not sessions.types:
-        sessions.rows = await conn.fetchval(_COMPOSITES)
+        sessions.arrays = await conn.fetchval(_ARRAYS)
 
 
 def session(settings: Settings, role: str | None = None) -> dict[str, str]:

@@ -15,6 +15,7 @@ from trapline.frontier.robots import Access
 from trapline.frontier.scope import Scope, Verdict
 from trapline.frontier.traps import TrapWatch
 from trapline.frontier.url import Query, canonical, similar_key
+from trapline.model import Link
 
 REMEMBERED = 20_000
 _ABSOLUTE = ("http://", "https://")
@@ -49,6 +50,11 @@ class LinkJudge:
         self._depths: dict[str, int] = {}
         self._links: dict[str, int] = {}
 
+    def fresh(self, links: Iterable[Link], depth: int) -> list[Link]:
+        """Return the links of a page that are not known by their spelling; most stand on every page."""
+        known, farther = self._links, depth + 1
+        return [link for link in links if known.get(link.url, farther) > depth]
+
     def judge(self, link: str, page: str, depth: int, now: datetime) -> Judgement | None:
         """Judge a link of a page; None means that it was judged before, no farther from the start."""
         # A link that is absolute means the same on every page: most are known without any parsing.
@@ -77,7 +83,7 @@ class LinkJudge:
     def _new(self, url: str, key: str, depth: int, now: datetime) -> Judgement | None:
         verdict = self._scope.verdict(url, depth)
         if verdict is not Verdict.IN_SCOPE:
-            return Judgement(url, key, ExitCode.OUT_OF_SCOPE, self._scope.explain(url, depth))
+            return Judgement(url, key, ExitCode.OUT_OF_SCOPE, self._scope.reason(verdict, url))
         trap = self.traps.judge(url, now)
         if trap is not None and trap.instead:
             return self.judge(trap.instead, url, depth, now)

@@ -6,7 +6,7 @@ A host that answers 429 or 503 raises the pressure, each success lets it fall. R
 is a floor that no option of a job lowers; Retry-After is obeyed to the letter, up to a bound.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from trapline.errors import OUTCOMES, ExitCode, HostDelay
@@ -60,11 +60,11 @@ def pace_after(
             pressure = max(pace.pressure - 1, 0)
         case HostDelay.KEEP:
             pressure = pace.pressure
-    if response_seconds is not None:
-        pace = replace(pace, response_seconds=response_seconds)
-    if retry_after is not None:
-        pace = replace(pace, quiet_until=_later(pace.quiet_until, retry_after, now))
-    return replace(pace, pressure=pressure)
+    return HostPace(
+        pressure,
+        pace.response_seconds if response_seconds is None else response_seconds,
+        pace.quiet_until if retry_after is None else _later(pace.quiet_until, retry_after, now),
+    )
 
 
 def gate_of(pace: HostPace, rules: PaceRules) -> Gate:

@@ -96,8 +96,11 @@ class Scope:
         return Verdict.IN_SCOPE
 
     def explain(self, url: str, depth: int = 0) -> str:
+        """Judge a URL and say why."""
+        return self.reason(self.verdict(url, depth), url)
+
+    def reason(self, verdict: Verdict, url: str) -> str:
         """The verdict's sentence, with the pattern that decided."""
-        verdict = self.verdict(url, depth)
         if verdict is Verdict.EXCLUDED:
             text = url if self.rules.on_full_url else split_url(url).path.partition("?")[0]
             return f"{verdict.sentence} ({self._exclude.first_found(text)})"
@@ -126,7 +129,10 @@ class Scope:
     def _is_subdomain(self, host: str) -> bool:
         """Two ports of one name are not one site, but two names of one domain are."""
         seed, name = host_name(self._host), host_name(host)
-        return seed != name and registrable_domain(seed) == registrable_domain(name)
+        # Most other sites end otherwise, and need no look into the list of suffixes.
+        if seed == name or seed.rpartition(".")[2] != name.rpartition(".")[2]:
+            return False
+        return registrable_domain(seed) == registrable_domain(name)
 
     def _match(self, text: str) -> Verdict:
         if self._exclude.found_in(text):

@@ -65,15 +65,27 @@ def canonical(url: str, base: str | None = None, query: Query = Query.KEEP) -> s
 
 
 def typed_url(text: str) -> str:
-    """What a person typed, as a canonical URL: without a scheme, `http` is meant."""
+    """What a person typed, as a canonical URL: without a scheme, `http` is meant.
+
+    More is refused than in a link: what was meant otherwise would end as a host that nobody has.
+    """
     text = text.strip()
     if _HOST_AND_PORT.match(text) or not _SCHEME.match(text):
+        if _MISTYPED.match(text):
+            raise VisitFailed(ExitCode.INVALID_URL, "its beginning is neither a scheme nor a host")
         text = f"http://{text.removeprefix('//')}"
-    return canonical(text)
+    url = canonical(text)
+    host = host_name(split_url(url).host)
+    if not _HOST.fullmatch(host) and not host.startswith("["):
+        raise VisitFailed(ExitCode.INVALID_URL, "its host has characters that no host has")
+    return url
 
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:")
 _HOST_AND_PORT = re.compile(r"[^/:?#@]++:[0-9]++(?:[/?#]|$)")
+# A scheme with a wrong letter in it, `http//…` and `http;//…`, or a path.
+_MISTYPED = re.compile(r"[^/?#:]*+://|https?[^A-Za-z0-9.:@-]?//|\\|/(?!/)", re.IGNORECASE)
+_HOST = re.compile(r"[A-Za-z0-9._-]++")
 
 
 def split_url(url: str) -> UrlParts:

@@ -17,7 +17,7 @@ from trapline.knowledge import sources
 from trapline.knowledge.embedding.embedders import default_config
 from trapline.knowledge.sources import NewSource
 from trapline.knowledge.sql.sources import SourceRow
-from trapline.model import ApplicationId, JobId, OrganisationId, SiteId, SourceId
+from trapline.model import ApplicationId, ExtractOptions, JobId, OrganisationId, SiteId, SourceId
 from trapline.pipeline.kinds import CRAWL, MAP, SCRAPE
 from trapline.pipeline.options import CrawlOptions, MapOptions, PageOptions, VisitOptions
 from trapline.pipeline.robots import KnownAccess, RobotsFiles
@@ -52,6 +52,8 @@ class Crawl:
     robots_agent: str
     access: KnownAccess
     noise: Patterns
+    # How what is stored of a page is read.
+    extraction: ExtractOptions
     spread: "Spread | None" = None
     cookies: CookieJar = field(default_factory=CookieJar)
     sites: dict[str, SiteId] = field(default_factory=dict)
@@ -139,8 +141,16 @@ class Crawls:
         robots_agent = options.robots_user_agent or self.settings.user_agent
         access = KnownAccess(self.robots, robots_agent)
         spread = _spread(options, access) if isinstance(options, CrawlOptions) else None
-        noise = options.noise()
-        return Crawl(job_id, organisation_id, options, robots_agent, access, noise, spread)
+        return Crawl(
+            job_id,
+            organisation_id,
+            options,
+            robots_agent,
+            access,
+            options.noise(),
+            options.stored_extraction,
+            spread,
+        )
 
 
 def options_of(kind: str, stored: object) -> VisitOptions:

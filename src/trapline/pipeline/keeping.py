@@ -19,7 +19,7 @@ from trapline.frontier.sql import candidates
 from trapline.frontier.urls import Place
 from trapline.measure import Recorder
 from trapline.model import AgentId, Document, UrlId
-from trapline.pipeline import noting, shelving, tracking, wishes
+from trapline.pipeline import noting, shelving, tracking
 from trapline.pipeline.kinds import INDEX, IndexTask
 from trapline.pipeline.language import Answers
 from trapline.pipeline.options import PageOptions
@@ -34,6 +34,7 @@ from trapline.queue.tasks import NewTask
 from trapline.store import blobs, fleeting, pages
 from trapline.store.blobs import Blobs, Packed
 from trapline.store.fleeting import Fleeting
+from trapline.store.identity import without_nulls
 from trapline.store.pages import Change, Content, Recorded, Sighting
 
 _LONGEST_TRACKING: Final = 256 * 1024
@@ -86,8 +87,9 @@ class Keeping:
         await keep_texts(conn, attempts, self.recorder)
         for kept in visited:
             if kept.attempt.verdict is not Verdict.RETRY:
-                kept.attempt.result = written(_result(kept))
-                kept.attempt.events.append(_event(kept))
+                result = _result(kept)
+                kept.attempt.result = written(result)
+                kept.attempt.events.append(_event(kept, result))
 
     async def _record_visits(
         self, conn: Connection, batch: Sequence[_Kept], ids: dict[Place, UrlId]
@@ -252,7 +254,7 @@ def _file(kept: _Kept, ids: dict[Place, UrlId]) -> File | None:
     if fetched.exit_code is not ExitCode.CONTENT:
         return None
     organisation = visit.crawl.organisation_id
-    claimed = wishes.canonical_of(fetched, visit.document)
+    claimed = visit.claims.canonical
     return File(
         url_id=ids[organisation, fetched.url],
         size=len(fetched.body),
@@ -312,11 +314,11 @@ def content_of(document: Document, packed: Packed | None, digest: bytes | None =
     """Return what is stored of a document; `digest` is the hash of its text where that is known."""
     metadata = document.metadata
     return Content(
-        text=document.text.replace("\x00", ""),
-        markdown=document.markdown.replace("\x00", ""),
+        text=without_nulls(document.text),
+        markdown=without_nulls(document.markdown),
         extractor_version=EXTRACTOR_VERSION,
         content_type=document.content_type,
-        title=metadata.title and metadata.title.replace("\x00", ""),
+        title=metadata.title and without_nulls(metadata.title),
         language=document.language,
         page_type=document.page_type,
         metadata=metadata,
@@ -435,8 +437,8 @@ def _answers(answers: Answers | None) -> dict[str, object]:
     }
 
 
-def _event(kept: _Kept) -> NewEvent:
-    told = _result(kept) | {"error": kept.attempt.error}
+def _event(kept: _Kept, result: dict[str, object]) -> NewEvent:
+    told = result | {"error": kept.attempt.error}
     tracked = kept.visit.tracked
     if tracked is not None:
         told["tracking"] = tracked

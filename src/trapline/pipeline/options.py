@@ -16,6 +16,7 @@ from trapline.frontier.patterns import Patterns
 from trapline.frontier.scope import Scope, ScopeRules
 from trapline.frontier.url import Query, typed_url
 from trapline.model import ExtractOptions, Format, SiteId, SourceId
+from trapline.pipeline.countries import languages_of
 
 DEFAULT_LIMIT = 10_000
 DEFAULT_TIMEOUT: Final = 60.0
@@ -125,8 +126,9 @@ class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def accept_language(self) -> str | None:
-        """The header's value: the first language is liked best."""
-        parts = [f"{language};q={1 - n / 10:.1f}" for n, language in enumerate(self.languages[:9])]
+        """The header's value: the first language is liked best. A country stands for its own."""
+        languages = self.languages or languages_of(self.country)
+        parts = [f"{language};q={1 - n / 10:.1f}" for n, language in enumerate(languages[:9])]
         return ",".join(parts) or None
 
     def check(self) -> None:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Final
 
 from trapline.errors import OUTCOMES, Category, TraplineError, VisitFailed
 from trapline.frontier import canonical
-from trapline.frontier.judge import Judgement
 from trapline.frontier.priority import SEED_PRIORITY, link_priority, sitemap_priority
 from trapline.frontier.scope import Verdict as Scoped
 from trapline.frontier.sitemaps import MAX_INDEX_DEPTH, EntryKind, SitemapEntry, likely_sitemaps
@@ -16,7 +16,11 @@ from trapline.pipeline.kinds import PAGE, SITEMAP, PageTask, SitemapTask
 from trapline.pipeline.submit import host_gate
 from trapline.pipeline.visits import PageVisit, Told, detail
 from trapline.queue.finishing import Finished
+from trapline.queue.logbook import Note
 from trapline.queue.tasks import NewTask, Source, Task, Unique
+
+# A sitemap may name fifty thousand pages that robots.txt forbids; as many are told of a job.
+_MOST_REFUSED: Final = 1000
 
 
 def spread_of(crawl: Crawl) -> Spread:
@@ -34,7 +38,7 @@ def follow(crawl: Crawl, task: Task, visit: PageVisit, links: Sequence[Link]) ->
     if task.attempt > 1 or task.stalls:
         judge.forget((link.url for link in links), page)
     children = []
-    for link in links:
+    for link in judge.fresh(links, depth):
         nofollow = "nofollow" in link.rel
         shown = scope.link_verdict(nofollow=nofollow, hidden=link.hidden)
         if shown is not Scoped.IN_SCOPE:
@@ -83,17 +87,27 @@ def sitemap_tasks(crawl: Crawl, url: str, named: Sequence[str]) -> Iterator[NewT
 
 def from_sitemap(
     crawl: Crawl, sitemap: SitemapTask, entries: Sequence[SitemapEntry], now: datetime
-) -> Iterator[NewTask]:
+) -> tuple[list[NewTask], list[Note]]:
+    """Return the tasks for what a sitemap names, and what is said of pages that may not be visited."""
+    children: list[NewTask] = []
+    notes: list[Note] = []
+    judge = spread_of(crawl).judge
     for entry in entries:
         if entry.kind is EntryKind.SITEMAP:
             if sitemap.level < MAX_INDEX_DEPTH:
-                yield _nested(crawl, sitemap, entry)
+                children.append(_nested(crawl, sitemap, entry))
             continue
-        judged = _judged(crawl, entry.url, sitemap.url, now)
-        if judged is not None:
-            page = PageTask(judged.url, 1, sitemap.url, entry.modified, entry.changes)
-            priority = sitemap_priority(entry.priority)
-            yield _page_task(crawl, page, judged.key, priority, Source.SITEMAP)
+        judged = judge.judge(entry.url, sitemap.url, 1, now)
+        if judged is None:
+            continue
+        if judged.refusal is not None:
+            if len(notes) < _MOST_REFUSED:
+                notes += noting.refused(judged, sitemap.url)
+            continue
+        page = PageTask(judged.url, 1, sitemap.url, entry.modified, entry.changes)
+        priority = sitemap_priority(entry.priority)
+        children.append(_page_task(crawl, page, judged.key, priority, Source.SITEMAP))
+    return children, notes
 
 
 def without_sitemap(sitemap: SitemapTask, fetched: Fetched) -> Finished:
@@ -107,11 +121,6 @@ def without_sitemap(sitemap: SitemapTask, fetched: Fetched) -> Finished:
         return Finished(told)
     error = VisitFailed(fetched.exit_code, detail(fetched), retry_after=fetched.retry_after)
     return Finished(told, error=error)
-
-
-def _judged(crawl: Crawl, url: str, base: str, now: datetime) -> Judgement | None:
-    judged = spread_of(crawl).judge.judge(url, base, 1, now)
-    return None if judged is None or judged.refusal is not None else judged
 
 
 def _nested(crawl: Crawl, sitemap: SitemapTask, entry: SitemapEntry) -> NewTask:

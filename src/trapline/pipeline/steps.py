@@ -38,7 +38,7 @@ from trapline.model import (
     SiteId,
     Verdict,
 )
-from trapline.pipeline import documents, noting, spreading, tracking, wishes
+from trapline.pipeline import documents, noting, spreading, tracking
 from trapline.pipeline.comparing import compared
 from trapline.pipeline.crawls import Crawl, Crawls, Spread
 from trapline.pipeline.desk import Desk
@@ -58,7 +58,7 @@ from trapline.queue.gates import GateChange
 from trapline.queue.leaving import Leaving
 from trapline.queue.tasks import NewTask, Task, Unique
 from trapline.settings import Settings
-from trapline.store.identity import content_hash
+from trapline.store.identity import content_hash, without_nulls
 
 _MOST_HOSTS: Final = 10_000
 _LARGE_DIFF: Final = 200_000
@@ -114,10 +114,10 @@ class Steps:
             return spreading.without_sitemap(payload, fetched)
         reader = SitemapReader()
         entries = [*reader.feed(fetched.body), *reader.close()]
-        children = list(spreading.from_sitemap(crawl, payload, entries, datetime.now(UTC)))
+        children, refused = spreading.from_sitemap(crawl, payload, entries, datetime.now(UTC))
         result = {"url": payload.url, "entries": len(entries), "problems": reader.problems[:20]}
         note = noting.sitemap(payload.url, len(entries), len(children), reader.problems)
-        return Finished(Told(result, [note]), children=children)
+        return Finished(Told(result, [note, *refused]), children=children)
 
     async def page(self, task: Task) -> Finished:
         """Visit a page of a job, and ask of it what the job wishes to know."""
@@ -322,7 +322,7 @@ class Steps:
         options = crawl.options.scrape
         if not options.read_files and not documents.is_html(fetched):
             return None
-        return await self.desk.read(fetched, crawl.options.stored_extraction)
+        return await self.desk.read(fetched, crawl.extraction)
 
     # Compare
 
@@ -333,7 +333,7 @@ class Steps:
         if is_new and crawl.spread is None:
             # Who waits for a scrape need not wait for this: the store hashes what has no digest.
             return
-        visit.digest = content_hash(document.text.replace("\x00", ""))
+        visit.digest = content_hash(without_nulls(document.text))
         if before is None or before.version_id is None or before.content_hash == visit.digest:
             return
         async with self.database.system_tx() as conn:
@@ -350,9 +350,9 @@ class Steps:
 
     async def _refreshed(self, crawl: Crawl, task: Task, visit: PageVisit) -> None:
         """Go where a page sends its visitor at once. To a crawl that is a link like any other."""
-        for _ in range(_MOST_REFRESHES):
-            refresh = wishes.refresh_of(visit.fetched, visit.document)
-            if crawl.spread is not None or refresh is None or not refresh.at_once:
+        for _ in range(_MOST_REFRESHES if crawl.spread is None else 0):
+            refresh = visit.claims.refresh
+            if refresh is None or not refresh.at_once:
                 return
             approve = self.approve(crawl, task)
             there = await self.fetcher.fetch(self.request(crawl, refresh.url, approve, task))

@@ -1,9 +1,10 @@
 """The embedding models that an organisation's sources use, and those that could be used here."""
 
+import asyncio
 from dataclasses import dataclass
 
 from trapline.db.connection import Connection
-from trapline.knowledge.embedding.embedders import available, default_model
+from trapline.knowledge.embedding.embedders import default_model, named_here, usable
 from trapline.knowledge.sql import indexing
 from trapline.model import OrganisationId
 from trapline.pipeline.sql import ingestion
@@ -27,7 +28,9 @@ async def tiers(
     conn: Connection, organisation_id: OrganisationId, settings: Settings
 ) -> list[Tier]:
     """Return them by name; the weights that were used last are those that are shown."""
-    here = available(settings)
+    here = named_here(settings)
+    # A model of some size is read from disk for this, the first time.
+    loaded = await asyncio.to_thread(usable, settings)
     used = {
         row.model: row
         for row in await ingestion.sources_by_model(conn, organisation_id=organisation_id)
@@ -38,7 +41,7 @@ async def tiers(
     return [
         Tier(
             name,
-            name in here,
+            name in loaded,
             name == default_model(settings),
             known[name].dimension if name in known else None,
             known[name].digest or None if name in known else None,

@@ -14,6 +14,7 @@ from trapline.pipeline.kinds import PageTask
 from trapline.pipeline.language import Answers
 from trapline.pipeline.sql.known import KnownPagesRow
 from trapline.pipeline.tracking import Snapshot
+from trapline.pipeline.wishes import Claims
 from trapline.queue.logbook import Note
 from trapline.store.pages import Comparison, Recorded
 
@@ -53,6 +54,7 @@ class PageVisit:
     # Set once it is stored.
     visit_id: int | None = None
     recorded: Recorded | None = None
+    _claims: tuple[Fetched, Document | None, Claims] | None = None
 
     @property
     def is_kept(self) -> bool:
@@ -66,6 +68,15 @@ class PageVisit:
         return wishes.robots_of(self.fetched, self.document, self.crawl.robots_agent)
 
     @property
+    def claims(self) -> Claims:
+        """What the page says of its place, read once for what was fetched."""
+        held = self._claims
+        if held is None or held[0] is not self.fetched or held[1] is not self.document:
+            found = wishes.claims_of(self.fetched, self.document)
+            held = self._claims = (self.fetched, self.document, found)
+        return held[2]
+
+    @property
     def redirects(self) -> tuple[RedirectTrace, ...]:
         """The redirects on the way, and where the page itself says that it is."""
         fetched = self.fetched
@@ -73,11 +84,10 @@ class PageVisit:
             return fetched.redirects
         last = len(fetched.requests) - 1
         found = list(fetched.redirects)
-        refresh = wishes.refresh_of(fetched, self.document)
+        refresh, claimed = self.claims.refresh, self.claims.canonical
         if refresh is not None:
             source, permanent = RedirectSource.META_REFRESH, refresh.seconds == 0
             found.append(RedirectTrace(fetched.url, refresh.url, source, permanent, last))
-        claimed = wishes.canonical_of(fetched, self.document)
         if claimed is not None:
             source = RedirectSource.CANONICAL
             found.append(RedirectTrace(fetched.url, claimed, source, permanent=True, request=last))
@@ -91,7 +101,7 @@ class PageVisit:
         links = self.document.links
         if "nofollow" in self.robots:
             links = tuple(structs.replace(link, rel=(*link.rel, "nofollow")) for link in links)
-        refresh = wishes.refresh_of(self.fetched, self.document)
+        refresh = self.claims.refresh
         return links if refresh is None else (*links, Link(refresh.url))
 
 

@@ -15,6 +15,7 @@ _REFRESH: Final = re.compile(
     r"\s*+(?P<seconds>[0-9]*+(?:\.[0-9]*+)?+)\s*+[;,]?+\s*+(?:url\s*+=\s*+)?+(?P<url>.+)",
     re.IGNORECASE | re.DOTALL,
 )
+_ROBOTS_TAG: Final = "x-robots-tag"
 _CANONICAL: Final = re.compile(r"<([^>]*)>\s*;[^,]*\brel\s*=\s*\"?canonical\"?", re.IGNORECASE)
 
 
@@ -28,6 +29,18 @@ class Refresh:
     @property
     def at_once(self) -> bool:
         return self.seconds <= LONGEST_REFRESH
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Where a page says that it is, and where it sends its visitor."""
+
+    refresh: Refresh | None
+    canonical: str | None
+
+
+def claims_of(fetched: Fetched, document: Document | None) -> Claims:
+    return Claims(refresh_of(fetched, document), canonical_of(fetched, document))
 
 
 def refresh_of(fetched: Fetched, document: Document | None) -> Refresh | None:
@@ -56,7 +69,7 @@ def robots_of(fetched: Fetched, document: Document | None, agent: str) -> frozen
     if document is not None:
         asked |= robots_directives(document.metadata.robots)
     for name, value in fetched.headers:
-        if name.lower() == "x-robots-tag":
+        if len(name) == len(_ROBOTS_TAG) and name.lower() == _ROBOTS_TAG:
             asked |= _for_agent(value, agent)
     return frozenset(asked)
 

@@ -246,6 +246,14 @@ class Lanes:
         for lane in self._asked.values():
             lane.stirred = True
 
+    def stir(self, job_ids: Iterable[JobId], now: float) -> None:
+        """Jobs have got more tasks: look at those of their lanes that seemed empty."""
+        jobs = set(job_ids)
+        for asked in self._asked.values():
+            asked.stirred |= asked.job_id in jobs
+        empty = [lane for lane_id in self._empty if (lane := self._lanes.get(lane_id)) is not None]
+        self._release([lane.id for lane in empty if lane.job_id in jobs], now)
+
     def free(self, job_ids: Iterable[JobId], gate_ids: Iterable[int], now: float) -> None:
         """Tasks ended: lanes that a full gate or job blocked may go on."""
         if not self._full and not self._asked:

@@ -223,9 +223,11 @@ class Turns:
                 (attempt.task.gate_id for attempt in attempts),
                 now,
             )
-        more = any(attempt.children for attempt in attempts)
-        self.bell.ring(ready=more, jobs=news)
+        more = {attempt.task.job_id for attempt in attempts if attempt.children}
+        self.bell.ring(ready=bool(more), jobs=news)
         if more:
+            # Most of them stand in lanes that are known; of others the next look at all lanes tells.
+            self.lanes.stir(more, now)
             self.refresh.set()
 
     async def storing(self) -> None:

@@ -6,6 +6,7 @@ seen or waited for. If the transaction fails, they are orphans, harmless until t
 """
 
 import hashlib
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,10 +119,19 @@ def _shelf(place: str, settings: Settings) -> Shelf | None:
     raise SettingsError("TRAPLINE_BLOBS must be db:, file:/a/directory or s3://bucket/prefix.")
 
 
+class _Tools(threading.local):
+    """What compresses may not be shared by threads: one for each that asks."""
+
+    def __init__(self) -> None:
+        self.compressor = zstandard.ZstdCompressor(level=_LEVEL)
+
+
+_tools: Final = _Tools()
+
+
 def pack(body: bytes) -> Packed:
     """Hash and compress; what does not get smaller is kept as it is."""
-    # One for each: what compresses may not be shared by threads, and is quickly made.
-    compressed = zstandard.ZstdCompressor(level=_LEVEL).compress(body)
+    compressed = _tools.compressor.compress(body)
     smaller = len(compressed) < len(body)
     return Packed(
         hashlib.sha256(body).digest(), len(body), compressed if smaller else body, smaller

@@ -25,3 +25,10 @@ def python_squeezed(text: str) -> bytes:
     """Return a text's words with one space between them, in their normal spelling."""
     normal = " ".join(unicodedata.normalize("NFC", text).split())
     return normal.encode("utf-8", "surrogatepass")
+
+
+def without_nulls(text: str) -> str:
+    """Return a text that PostgreSQL takes: it has no place for a NUL character."""
+    if _native is None:
+        return text.replace("\x00", "")
+    return text.replace("\x00", "") if _native.has_nulls(text) else text

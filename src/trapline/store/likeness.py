@@ -11,7 +11,7 @@ stored with nothing but `ALGORITHM`.
 
 import hashlib
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, TypeAlias
 from uuid import UUID
 
@@ -117,12 +117,16 @@ def _mixed(numbers: Numbers) -> Numbers:
 
 def features(words: Numbers) -> Numbers:
     """Return every sequence of three words, each once, ascending."""
+    if _native is None:
+        return numpy_features(words)
+    return np.frombuffer(_native.features(words), dtype=np.uint64)
+
+
+def numpy_features(words: Numbers) -> Numbers:
+    """Return what the compiled code gives for `features`."""
     if not len(words):
         return words
-    if _native is None:
-        found = numpy_sequences(words)
-    else:
-        found = np.frombuffer(_native.sequences(words), dtype=np.uint64)
+    found = numpy_sequences(words)
     found.sort()
     # numpy's own `unique` takes five times as long.
     first = np.ones(len(found), dtype=np.bool_)
@@ -131,7 +135,7 @@ def features(words: Numbers) -> Numbers:
 
 
 def numpy_sequences(words: Numbers) -> Numbers:
-    """Return what the compiled code gives for the sequences of some words, in their order."""
+    """Return the number of every three words in a row, in their order."""
     row = min(_IN_A_ROW, len(words))
     count = len(words) - row + 1
     sums = sum(words[n : n + count] * _POWERS[n] for n in range(row))
@@ -179,15 +183,18 @@ def estimate(one: bytes, other: bytes) -> int:
 def bands(site_id: UUID, of: bytes) -> list[int]:
     """Return one number for each band of a MinHash, of which no other site has the same."""
     size = 4 * ROWS
-    return [
-        int.from_bytes(
-            hashlib.blake2b(
-                of[band * size : (band + 1) * size],
-                digest_size=8,
-                key=site_id.bytes,
-                salt=bytes([band]),
-            ).digest(),
-            signed=True,
-        )
+    found = []
+    for band, started in enumerate(_started(site_id)):
+        hashed = started.copy()
+        hashed.update(of[band * size : (band + 1) * size])
+        found.append(int.from_bytes(hashed.digest(), signed=True))
+    return found
+
+
+@lru_cache(maxsize=100)
+def _started(site_id: UUID) -> tuple[hashlib.blake2b, ...]:
+    """Return what hashes the bands of a site; to begin each anew takes twice as long."""
+    return tuple(
+        hashlib.blake2b(digest_size=8, key=site_id.bytes, salt=bytes([band]))
         for band in range(BANDS)
-    ]
+    )

@@ -6,6 +6,7 @@ from trapline.frontier.robots import parse_robots
 from trapline.frontier.scope import Scope, ScopeRules
 from trapline.frontier.traps import TrapKind
 from trapline.frontier.url import Query
+from trapline.model import Link
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 SITE = "https://site.test"
@@ -44,6 +45,18 @@ def test_what_was_judged_is_not_judged_again() -> None:
     for same in ("/a", "/a/", "http://www.site.test/a/index.html", "/a#part", "/a?utm_source=x"):
         assert judged(judge, same) is None
     assert judged(judge, "/a?x=1") is not None
+
+
+def test_links_that_are_known_by_their_spelling_need_no_look() -> None:
+    judge = a_judge()
+    links = [Link(f"{SITE}/{name}") for name in ("a", "b", "a")]
+    assert judge.fresh(links, 1) == links
+    judged(judge, f"{SITE}/a")
+    assert judge.fresh(links, 1) == [links[1]]
+    # The way from here is shorter.
+    assert judge.fresh(links, 0) == links
+    judge.forget([f"{SITE}/a"], f"{SITE}/page")
+    assert judge.fresh(links, 1) == links
 
 
 def test_similar_urls_are_told_apart_where_asked() -> None:

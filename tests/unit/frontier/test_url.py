@@ -222,6 +222,53 @@ def test_a_typed_scheme_is_not_overruled(typed: str) -> None:
     assert failed.value.code is ExitCode.UNSUPPORTED_SCHEME
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "ht!tp://site.test/",
+        "1http://site.test/",
+        "ht tp://site.test/",
+        "htétp://site.test/",
+        "://site.test/",
+        "http//site.test/",
+        "https;//site.test/",
+        "HTTP//site.test/",
+        "http://",
+        "https://?q=1",
+        "/only/a/path",
+        "\\\\only\\a\\path",
+        "si te.test",
+        "ex!ample.test/",
+        "https://site,test/",
+        "http://*.site.test/",
+        "http://ht!tp://site.test/",
+        "",
+        "  ",
+    ],
+)
+def test_what_nobody_can_have_meant_is_refused(typed: str) -> None:
+    with pytest.raises(VisitFailed) as failed:
+        typed_url(typed)
+    assert failed.value.code is ExitCode.INVALID_URL
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("http-tools.test/", "http://http-tools.test/"),
+        ("https.test//a", "http://https.test//a"),
+        ("http:8000/x", "http://http:8000/x"),
+        ("under_score.test", "http://under_score.test/"),
+        ("http://[::1]:8000/", "http://[::1]:8000/"),
+        ("münchen.test", "http://xn--mnchen-3ya.test/"),
+        ("site.test/a://b", "http://site.test/a://b"),
+        ("site.test?u=ht!tp://b", "http://site.test/?u=ht!tp://b"),
+    ],
+)
+def test_odd_but_possible_is_let_through(typed: str, expected: str) -> None:
+    assert typed_url(typed) == expected
+
+
 def test_parts_and_back() -> None:
     url = "https://site.test:8443/a/b?c=d/e"
     assert split_url(url) == ("https", "site.test:8443", "/a/b?c=d/e")

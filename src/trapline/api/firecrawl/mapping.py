@@ -51,6 +51,7 @@ class MapBody(Origin):
             scrape["timeout"] = self.timeout / 1000
         if self.location is not None:
             scrape["languages"] = self.location.languages
+            scrape["country"] = self.location.country
         return MapOptions.parse(
             url=self.url,
             search=self.search,

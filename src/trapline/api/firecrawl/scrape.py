@@ -35,6 +35,7 @@ router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"], responses=res
 # How long the result of a scrape is waited for that has not ended.
 _PATIENCE: Final = 5.0
 _POLL: Final = 0.05
+_UNKNOWN: Final = "Job not found"
 
 
 class ScrapeBody(ScrapeOptionsBody):
@@ -65,15 +66,18 @@ async def scrape_status(job_id: JobReference, who: Reader, parts: CurrentEngine)
     job = await _ended(parts, who, job_id)
     async for result in parts.results.pages(job, most=1):
         return answer(200, success=True, data=statuses.wire(result, job))
-    raise NotFound("Job not found.")
+    raise NotFound(_UNKNOWN)
 
 
 async def _ended(parts: Engine, who: Principal, job_id: JobId) -> JobRow:
     """Return a scrape's job, once it has ended: another process may be about to store what it answered."""
     deadline = asyncio.get_running_loop().time() + _PATIENCE
     while True:
-        async with parts.results.database.tenant_tx(who.organisation_id) as conn:
-            job = await jobs.get(conn, job_id)
+        try:
+            async with parts.results.database.tenant_tx(who.organisation_id) as conn:
+                job = await jobs.get(conn, job_id)
+        except NotFound:
+            raise NotFound(_UNKNOWN) from None
         late = asyncio.get_running_loop().time() > deadline
         if job.kind != SCRAPE or job.status in jobs.ENDED or late:
             return job

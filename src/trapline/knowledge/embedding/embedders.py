@@ -1,5 +1,6 @@
 """The embedding models of this process, by name: the light one always, better ones by setting."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -33,8 +34,8 @@ def sentence_directory(settings: Settings) -> Path | None:
     return Path(settings.embed_onnx).expanduser().resolve()
 
 
-def available(settings: Settings) -> list[str]:
-    """Return the names of the models that this process can use, the lightest first."""
+def named_here(settings: Settings) -> list[str]:
+    """Return the names of the models that the settings speak of, the lightest first."""
     directory = sentence_directory(settings)
     names = [STATIC, None if directory is None else directory.name]
     if settings.embed_url is not None:
@@ -45,6 +46,16 @@ def available(settings: Settings) -> list[str]:
 def default_config(settings: Settings) -> IngestConfig:
     """Return how new sources are cut and embedded, unless they say otherwise."""
     return IngestConfig(default_model(settings), settings.chunk_tokens, settings.chunk_overlap)
+
+
+def usable(settings: Settings) -> list[str]:
+    """Return those of them that this process can load. An endpoint is taken at its word."""
+    found, embedders = [], Embedders(settings)
+    for name in named_here(settings):
+        with suppress(Unavailable):
+            embedders.named(name)
+            found.append(name)
+    return found
 
 
 @dataclass(slots=True)

@@ -30,6 +30,10 @@ log = get_logger(__name__)
 
 LOCK: Final = 0x71_6D_61_69_6E_74  # "qmaint"
 _TRY_AGAIN: Final = 3.0
+# A duty is first done after this part of the time between two, and not later than that many seconds:
+# what is done once an hour need not be done in the first moment, when the process has tasks to begin.
+_FIRST_PART: Final = 1 / 30
+_LATEST_FIRST: Final = 3.0
 
 
 def all_duties(settings: Settings) -> list[Duty]:
@@ -72,9 +76,11 @@ async def _until_lost(conn: OwnConnection) -> None:
 
 
 async def _repeat(database: Database, duty: Duty) -> None:
+    every = duty.every.total_seconds()
+    await asyncio.sleep(min(every * _FIRST_PART, _LATEST_FIRST))
     while True:
         await perform(database, duty)
-        await asyncio.sleep(duty.every.total_seconds())
+        await asyncio.sleep(every)
 
 
 async def perform(database: Database, duty: Duty) -> int:
