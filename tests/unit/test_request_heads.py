@@ -2,13 +2,13 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, cast
 
 import pytest
 import uvicorn
 
-from trapline.api.protocol import MOST_HEAD, BoundedProtocol
+from trapline.api.protocol import MOST_HEAD, BoundedProtocol, Joined
 
 
 async def _echo(scope: Any, receive: Any, send: Any) -> None:
@@ -73,3 +73,55 @@ async def test_the_second_request_of_a_connection_is_counted_anew(port: int) -> 
             b"HTTP/1.1 200"
         )
     writer.close()
+
+
+class _Wire:
+    """Notes what is written at once."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+    def writelines(self, pieces: Iterable[bytes]) -> None:
+        self.written.append(b"".join(pieces))
+
+    def close(self) -> None:
+        self.written.append(b"closed")
+
+    def is_closing(self) -> bool:
+        return b"closed" in self.written
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
+
+
+async def test_a_head_and_a_body_that_is_there_are_written_at_once() -> None:
+    wire = _Wire()
+    joined = Joined(cast("asyncio.Transport", wire))
+    joined.write(HEAD)
+    assert wire.written == []
+    joined.write(b"body")
+    joined.write(b"more")
+    await asyncio.sleep(0)
+    assert wire.written == [HEAD + b"body", b"more"]
+
+
+async def test_the_head_of_a_stream_does_not_wait_for_its_body() -> None:
+    wire = _Wire()
+    joined = Joined(cast("asyncio.Transport", wire))
+    joined.write(HEAD)
+    await asyncio.sleep(0)
+    assert wire.written == [HEAD]
+    joined.write(b"much later")
+    assert wire.written == [HEAD, b"much later"]
+
+
+async def test_an_answer_without_a_body_is_written_before_the_end() -> None:
+    wire = _Wire()
+    joined = Joined(cast("asyncio.Transport", wire))
+    joined.write(HEAD)
+    joined.close()
+    assert wire.written == [HEAD, b"closed"]
+    assert joined.is_closing()

@@ -1,11 +1,53 @@
-"""How requests are read off the wire: by httptools, which itself bounds nothing before the body."""
+"""How requests are read off the wire, by httptools, which itself bounds nothing before the body; and
+how answers are put on it: the head and a body that is there already in one piece.
+"""
 
-from typing import Final
+import asyncio
+from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MOST_HEAD: Final = 64 * 1024
 """Bytes of a request's first line and headers; one that has more is refused."""
+
+_ANSWER: Final = b"HTTP/1."
+
+
+class Joined:
+    """A transport that keeps the head of an answer until its body comes, or the loop turns.
+
+    Every write is a system call and wakes whoever reads; uvicorn makes one of each.
+    """
+
+    __slots__ = ("_head", "_loop", "_transport")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._loop = asyncio.get_running_loop()
+        self._head = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.writelines((head, data))
+        elif data.startswith(_ANSWER):
+            self._head = data
+            # The body of a stream comes whenever there is something to tell; its head goes at once.
+            self._loop.call_soon(self.flush)
+        else:
+            self._transport.write(data)
+
+    def flush(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head)
+
+    def close(self) -> None:
+        self.flush()
+        self._transport.close()
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -13,6 +55,17 @@ class BoundedProtocol(HttpToolsProtocol):
 
     _head: int | None = None
     """How much of an unfinished head has come."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(Joined(transport))  # type: ignore[arg-type]
+
+    def handle_websocket_upgrade(self) -> None:
+        # What comes next is a protocol of its own.
+        joined = self.transport
+        if isinstance(joined, Joined):
+            joined.flush()
+            self.transport = joined._transport  # noqa: SLF001 (the same module)
+        super().handle_websocket_upgrade()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

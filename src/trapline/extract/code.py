@@ -6,6 +6,8 @@ from typing import Final
 
 import turbohtml
 
+from trapline.extract.marks import EVERYTHING, GUTTER_CLASS
+
 _GUTTERS: Final = ".gutter,.linenos,.lineno,.line-numbers-rows,.hljs-ln-numbers,.lnt,.blob-num"
 _LANGUAGE: Final = re.compile(
     r"(?:^|\s)(?:lang(?:uage)?|highlight(?:-source|-text)?|brush:?|sourceCode|hljs)[-: ]\s*"
@@ -17,13 +19,14 @@ _NOT_LANGUAGES: Final = frozenset(
 _STEPS_UP: Final = 3
 
 
-def mark_code(body: turbohtml.Element) -> None:
+def mark_code(body: turbohtml.Element, marked: int = EVERYTHING) -> None:
     """Give every code block a `code` element that names its language."""
     blocks = body.find_all("pre")
     if not blocks:
         return
-    for gutter in body.select(_GUTTERS):
-        gutter.decompose()
+    if marked & GUTTER_CLASS:
+        for gutter in body.select(_GUTTERS):
+            gutter.decompose()
     for block in blocks:
         language = _language_of(block)
         if language is None:

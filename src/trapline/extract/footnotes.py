@@ -5,10 +5,13 @@ from typing import Final
 
 import turbohtml
 
+from trapline.extract.marks import EVERYTHING, FOOTNOTE
+
 NOTE: Final = "note-text"
 REFERENCE: Final = "note-mark"
+_RAISED: Final = 'sup a[href*="#"]'
 _REFERENCES: Final = (
-    'sup a[href*="#"]',
+    _RAISED,
     'a[class~="footnote-ref"]',
     'a[role="doc-noteref"]',
     'a[rel="footnote"]',
@@ -22,11 +25,17 @@ _MAX_NOTES: Final = 1_000
 _LABEL: Final = re.compile(r"[^\w-]+")
 
 
-def mark_footnotes(body: turbohtml.Element) -> None:
-    """Rename references and notes, so that their converters see them."""
+def mark_footnotes(
+    body: turbohtml.Element, marked: int = EVERYTHING, *, raised: bool = True
+) -> None:
+    """Rename references and notes, so that their converters see them.
+
+    What is `marked` in the page's source, and whether anything is `raised`, says where to look.
+    """
     labels: dict[str, str] = {}
+    sought = _REFERENCES if marked & FOOTNOTE else (_RAISED,) if raised else ()
     # One after the other they cost a tenth of all at once, and most pages have none.
-    if not any(map(body.select_one, _REFERENCES)):
+    if not any(map(body.select_one, sought)):
         return
     for anchor in body.select(",".join(_REFERENCES))[:_MAX_NOTES]:
         target = (anchor.attr("href") or "").rpartition("#")[2]

@@ -10,6 +10,7 @@ from trapline.extract import compiled
 from trapline.extract.code import mark_code
 from trapline.extract.footnotes import NOTE, REFERENCE, mark_footnotes, write_note, write_reference
 from trapline.extract.formulas import FORMULA, mark_formulas, write_formula
+from trapline.extract.marks import EVERYTHING
 from trapline.extract.outline import Outline
 from trapline.extract.tables import arrange_tables
 from trapline.extract.targets import Targets
@@ -40,22 +41,21 @@ _CODE_MARK: Final = re.compile(r"`+|~{3,}")
 # Two spaces before a line's end are a break, one is an accident.
 _ACCIDENT: Final = re.compile(r" (?<!  )\n")
 _TABLES: Final = turbohtml.Markdown.Tables(cell_blocks="text")
-# What is changed in a tree before it is written, and the tag without which nothing would be.
-_MARKED: Final = (
-    ("pre", mark_code),
-    (FORMULA, mark_formulas),
-    ("a", mark_footnotes),
-    ("table", arrange_tables),
-)
 
 
 def render(
-    body: turbohtml.Element, absolute: Targets, outline: Outline, *, drop_data_images: bool = True
+    body: turbohtml.Element,
+    absolute: Targets,
+    outline: Outline,
+    marked: int = EVERYTHING,
+    *,
+    drop_data_images: bool = True,
 ) -> str:
-    """The same tree gives the same text. The tree, which is of the outline's page, is changed."""
-    for tag, mark in _MARKED:
-        if outline.may_have(tag):
-            mark(body)
+    """The same tree gives the same text. The tree, which is of the outline's page, is changed.
+
+    `marked` is what `marks` has seen in the page's source.
+    """
+    _prepare(body, outline, marked)
     options = turbohtml.Markdown(
         tables=_TABLES,
         converters={
@@ -70,6 +70,18 @@ def render(
     )
     written = body.to_markdown(options)
     return compiled.tidy(written) if compiled.AVAILABLE else tidy(written)
+
+
+def _prepare(body: turbohtml.Element, outline: Outline, marked: int) -> None:
+    """Change in the tree what the renderer and the converters would not see; search only if need be."""
+    if outline.may_have("pre"):
+        mark_code(body, marked)
+    if outline.may_have(FORMULA):
+        mark_formulas(body)
+    if outline.may_have("a"):
+        mark_footnotes(body, marked, raised=outline.may_have("sup"))
+    if outline.may_have("table"):
+        arrange_tables(body)
 
 
 def _with_marks(text: str) -> str:

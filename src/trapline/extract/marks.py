@@ -24,7 +24,11 @@ HIDDEN: Final = 1 << 5
 LANDMARK_ROLE: Final = 1 << 6
 """An element is a header, a navigation or a footer by its role, not by its tag."""
 LANDMARK_ID: Final = 1 << 7
-TYPED: Final = 1 << 8
+GUTTER_CLASS: Final = 1 << 8
+"""An element is called as the line numbers of code are."""
+FOOTNOTE: Final = 1 << 9
+"""A link is marked as one to a footnote."""
+TYPED: Final = 1 << 10
 """An element is marked as something that tells the page's type."""
 EVERYTHING: Final = -1
 
@@ -52,6 +56,15 @@ _RULES: Final = (
         True,
         LANDMARK_ID,
     ),
+    (
+        "class",
+        ("gutter", "lineno", "line-numbers", "hljs-ln", "lnt", "blob-num"),
+        False,
+        GUTTER_CLASS,
+    ),
+    ("class", ("footnote-ref",), False, FOOTNOTE),
+    ("role", ("doc-noteref",), False, FOOTNOTE),
+    ("rel", ("footnote",), False, FOOTNOTE),
     ("itemtype", _TYPES, False, TYPED),
 )
 _AVAILABLE: Final = _native is not None

@@ -139,6 +139,7 @@ class _Contents:
     options: ExtractOptions
     scorer: Scorer
     marked: int
+    """What `marks` has seen in the page's source."""
 
     def read(
         self,
@@ -200,7 +201,9 @@ class _Contents:
         if Format.MARKDOWN not in self.options.formats:
             return html, ""
         drop = self.options.remove_base64_images
-        return html, markdown.render(body, Targets(resolver), outline, drop_data_images=drop)
+        return html, markdown.render(
+            body, Targets(resolver), outline, self.marked, drop_data_images=drop
+        )
 
 
 def _without_scripts(reading: Features, chosen: Flags) -> bool:

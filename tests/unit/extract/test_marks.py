@@ -5,7 +5,7 @@ import turbohtml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trapline.extract import _native, hints, marks
+from trapline.extract import _native, code, hints, marks
 from trapline.extract.links import read_links
 from trapline.extract.metadata import read_metadata
 from trapline.extract.resolve import Resolver
@@ -18,6 +18,8 @@ SEARCHES = {
     marks.AUTHOR_CLASS: "[class*=author], [class*=byline], a.username",
     marks.HIDDEN: "[hidden], [aria-hidden=true], [style*=none], [style*=hidden]",
     marks.LANDMARK_ROLE: "[role=banner], [role=navigation], [role=contentinfo]",
+    marks.GUTTER_CLASS: code._GUTTERS,
+    marks.FOOTNOTE: "a[class~=footnote-ref], a[role=doc-noteref], a[rel=footnote]",
     marks.LANDMARK_ID: "#header, #masthead, #nav, #navigation, #navbar, #menu, #footer, #colophon",
     marks.TYPED: "[itemtype$=Product]",
 }
@@ -51,6 +53,17 @@ PRESENT = (
     ("<i style='display:none'>", marks.HIDDEN),
     ("<i role=banner>", marks.LANDMARK_ROLE),
     ("<i role='navigation'>", marks.LANDMARK_ROLE),
+    ("<i class='x gutter'>", marks.GUTTER_CLASS),
+    ("<i class=LineNos>", marks.GUTTER_CLASS),
+    ("<span class=lineno>", marks.GUTTER_CLASS),
+    ("<span class='line-numbers-rows'>", marks.GUTTER_CLASS),
+    ("<i class='hljs-ln-numbers'>", marks.GUTTER_CLASS),
+    ("<b class=lnt>", marks.GUTTER_CLASS),
+    ("<i class='blob-num x'>", marks.GUTTER_CLASS),
+    ("<i class=&#103;utter>", marks.GUTTER_CLASS),
+    ("<a class='x footnote-ref'>", marks.FOOTNOTE),
+    ("<a role=doc-noteref>", marks.FOOTNOTE),
+    ("<a rel=Footnote>", marks.FOOTNOTE),
     ("<i id=nav>", marks.LANDMARK_ID),
     ("<i id='navigation'>", marks.LANDMARK_ID),
     ("<i id=Footer>", marks.LANDMARK_ID),
@@ -120,7 +133,8 @@ def test_no_search_finds_what_the_look_did_not_see(source: str) -> None:
 
 def test_overlapping_values_are_not_read_to_their_ends() -> None:
     """Without quotes `class=class=…` is one value in another: what is long counts as anything."""
-    assert marks.read_marks("class=" * 500_000) == marks.DATE_CLASS | marks.AUTHOR_CLASS
+    every_class = marks.DATE_CLASS | marks.AUTHOR_CLASS | marks.GUTTER_CLASS | marks.FOOTNOTE
+    assert marks.read_marks("class=" * 500_000) == every_class
     assert marks.read_marks("class=x " * 500_000) == 0
 
 
