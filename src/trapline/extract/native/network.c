@@ -16,6 +16,13 @@ typedef struct {
     Py_ssize_t rows, depth, columns, from_step, to_step;
 } Product;
 
+/* What columns are shifted, multiplied and bounded by. */
+typedef struct {
+    const float *mean, *scale;
+    float bound;
+    Py_ssize_t size;
+} Scale;
+
 #define GLUED(one, other) one##other
 #define JOINED(one, other) GLUED(one, other)
 
@@ -39,6 +46,7 @@ static int has_wide(void) {
 }
 #else
 #define wide_product plain_product
+#define wide_product_standardise plain_product_standardise
 
 static int has_wide(void) {
     return 0;
@@ -48,6 +56,7 @@ static int has_wide(void) {
 /* Widths are of what the layers give: `alone`, what is `shared` of it, and `together`. */
 typedef struct {
     void (*multiply)(const Product *product);
+    void (*standardise)(const Scale *by, const float *from, Py_ssize_t rows, float *to);
     Py_ssize_t own, page, alone, shared, together;
     float bound;
     float *mean, *scale, *alone_panels, *page_weights, *alone_bias;
@@ -177,7 +186,9 @@ PyObject *native_network(PyObject *module, PyObject *args) {
         PyErr_NoMemory();
     } else if (measure(network, array, page) == 0 && network_fill(network, array) == 0) {
         network->bound = bound;
-        network->multiply = wide && has_wide() ? wide_product : plain_product;
+        wide = wide && has_wide();
+        network->multiply = wide ? wide_product : plain_product;
+        network->standardise = wide ? wide_product_standardise : plain_product_standardise;
         capsule = PyCapsule_New(network, CAPSULE, capsule_close);
     }
     if (capsule == NULL && network != NULL) {
@@ -187,15 +198,6 @@ PyObject *native_network(PyObject *module, PyObject *args) {
         PyBuffer_Release(array + i);
     }
     return capsule;
-}
-
-static void standardise(const float *from, const float *mean, const float *scale, float bound,
-                        Py_ssize_t size, float *to) {
-    for (Py_ssize_t i = 0; i < size; i++) {
-        float value = (from[i] - mean[i]) * scale[i];
-        value = value < -bound ? -bound : value;
-        to[i] = value > bound ? bound : value;
-    }
 }
 
 static void keep_positive(float *values, Py_ssize_t size) {
@@ -210,7 +212,8 @@ static void begin(const Network *network, const float *page, float share, float 
     for (Py_ssize_t i = 0; i < network->page; i++) {
         room[i] = mean[i] + share * (page[i] - mean[i]);
     }
-    standardise(room, mean, scale, network->bound, network->page, room);
+    Scale by = {mean, scale, network->bound, network->page};
+    network->standardise(&by, room, 1, room);
     memcpy(start, network->alone_bias, whole(network->alone) * sizeof(float));
     for (Py_ssize_t i = 0; i < network->page; i++) {
         const float *weights = network->page_weights + i * network->alone;
@@ -231,12 +234,10 @@ typedef struct {
 /* The first layer, a tile of rows after the other: what is standardised stays near. */
 static void look_alone(const Network *network, const Question *asked, const float *start, float *room,
                        float *both, Py_ssize_t step) {
+    Scale by = {network->mean, network->scale, network->bound, network->own};
     for (Py_ssize_t row = 0; row < asked->blocks; row += TILE) {
         Py_ssize_t left = asked->blocks - row, rows = left < TILE ? left : TILE;
-        for (Py_ssize_t i = 0; i < rows; i++) {
-            standardise(asked->matrix + (row + i) * network->own, network->mean, network->scale,
-                        network->bound, network->own, room + i * network->own);
-        }
+        network->standardise(&by, asked->matrix + row * network->own, rows, room);
         network->multiply(&(Product){room, network->alone_panels, start, both + row * step, rows,
                             network->own, whole(network->alone), network->own, step});
         for (Py_ssize_t i = 0; i < rows; i++) {
@@ -373,7 +374,8 @@ static PyObject *odds_of(const Py_buffer *array, float bound) {
         Py_XDECREF(odds);
         return PyErr_NoMemory();
     }
-    standardise(array[0].buf, array[1].buf, array[2].buf, bound, size, page);
+    Scale by = {array[1].buf, array[2].buf, bound, size};
+    plain_product_standardise(&by, array[0].buf, 1, page);
     const float *first = array[3].buf, *second = array[5].buf, *bias = array[6].buf;
     memcpy(inner, array[4].buf, array[4].len);
     for (Py_ssize_t i = 0; i < size; i++) {

@@ -1,4 +1,4 @@
-/* The product of a matrix with a panel of weights; made once for each set of instructions, by files
+/* The product of a matrix with a panel of weights, and what goes before it; made once for each set of instructions, by files
  * that say how many numbers go into a register (LANES) and what the function is called (PRODUCT).
  *
  * A dozen registers hold sums, of ROWS rows by the PANEL columns of a panel: each weight that is
@@ -48,6 +48,21 @@ TARGET static void PRODUCT(const Product *given) {
         }
         for (; row < given->rows; row++) {
             JOINED(PRODUCT, _rows)(given, panel, start, row, column, 1);
+        }
+    }
+}
+
+/* Shifts, scales and bounds the columns of rows that follow each other. */
+TARGET static void JOINED(PRODUCT, _standardise)(const Scale *by, const float *from, Py_ssize_t rows,
+                                                 float *to) {
+    Py_ssize_t size = by->size;
+    const float *mean = by->mean, *scale = by->scale;
+    float bound = by->bound;
+    for (Py_ssize_t row = 0; row < rows; row++, from += size, to += size) {
+        for (Py_ssize_t i = 0; i < size; i++) {
+            float value = (from[i] - mean[i]) * scale[i];
+            value = value < -bound ? -bound : value;
+            to[i] = value > bound ? bound : value;
         }
     }
 }
