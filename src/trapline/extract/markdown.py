@@ -7,6 +7,7 @@ from typing import Final
 import turbohtml
 
 from trapline.extract import compiled
+from trapline.extract.breaks import BREAK, mark_breaks, write_break
 from trapline.extract.code import mark_code
 from trapline.extract.footnotes import NOTE, REFERENCE, mark_footnotes, write_note, write_reference
 from trapline.extract.formulas import FORMULA, mark_formulas, write_formula
@@ -40,6 +41,8 @@ _PLAIN: Final = re.compile(r"(?:[^`~<]++|`[^`]++`(?!`)|~(?!~~)|<(?!strong>|em>))
 _CODE_MARK: Final = re.compile(r"`+|~{3,}")
 # Two spaces before a line's end are a break, one is an accident.
 _ACCIDENT: Final = re.compile(r" (?<!  )\n")
+# What has a converter and can hold line breaks.
+_WITH_BREAKS: Final = ("a", "dd", "summary", NOTE, REFERENCE)
 _TABLES: Final = turbohtml.Markdown.Tables(cell_blocks="text")
 
 
@@ -66,6 +69,7 @@ def render(
             FORMULA: write_formula,
             NOTE: write_note,
             REFERENCE: write_reference,
+            BREAK: write_break,
         },
     )
     written = body.to_markdown(options)
@@ -82,6 +86,8 @@ def _prepare(body: turbohtml.Element, outline: Outline, marked: int) -> None:
         mark_footnotes(body, marked, raised=outline.may_have("sup"))
     if outline.may_have("table"):
         arrange_tables(body)
+    if outline.may_have("br"):
+        mark_breaks(body, _WITH_BREAKS)
 
 
 def _with_marks(text: str) -> str:
@@ -161,7 +167,8 @@ class Links:
         lead = rendered[: len(rendered) - len(rendered.lstrip())]
         trail = rendered[len(rendered.rstrip()) :]
         first, newline, rest = text.partition("\n")
-        return f"{lead}{_linked(first, target)}{newline}{rest}{trail}"
+        line = first.rstrip(" ")
+        return f"{lead}{_linked(line, target)}{first[len(line) :]}{newline}{rest}{trail}"
 
     def _target(self, href: str) -> str | None:
         if href not in self._targets:
