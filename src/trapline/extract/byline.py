@@ -149,8 +149,14 @@ def headline_lines(tree: turbohtml.Document) -> list[str]:
     if headline is None or around is None:
         return []
     title = squeezed(headline.text)
-    lines = (squeezed(line) for line in islice(around.stripped_strings, _MAX_LINES))
+    texts = islice(around.stripped_strings, _MAX_LINES)
+    lines = (squeezed(text) for text in texts if len(text) <= _MAX_LINE or _may_shrink(text))
     return [line for line in lines if len(line) <= _MAX_LINE and line not in title]
+
+
+def _may_shrink(text: str) -> bool:
+    """Whether there can be more than single spaces in it: most paragraphs are long as they are."""
+    return "  " in text or "\n" in text or "\t" in text or not text.isascii()
 
 
 def _from_lines(lines: list[str]) -> str | None:

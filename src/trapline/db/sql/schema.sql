@@ -1912,8 +1912,11 @@ BEGIN
         IF pages_most IS NOT NULL THEN slots := slots | 16; END IF;
     END IF;
 
-    PERFORM queue.open_gates(ARRAY[p_gate]);
     SELECT * INTO gate FROM queue.gate g WHERE g.name = p_gate.name FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        PERFORM queue.open_gates(ARRAY[p_gate]);
+        SELECT * INTO gate FROM queue.gate g WHERE g.name = p_gate.name FOR NO KEY UPDATE;
+    END IF;
     pause := greatest(gate.floor, coalesce(p_gate.lane_gap, gate.gap));
     most := coalesce(p_gate.lane_bound, gate.bound);
     begin_at := greatest(at, gate.ready_at);
