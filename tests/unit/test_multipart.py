@@ -1,6 +1,6 @@
 """Forms with files arrive whole, wherever the network cuts them."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from starlette.requests import Request
@@ -41,7 +41,7 @@ async def read(chunks: Sequence[bytes]) -> dict[str, bytes]:
     return found
 
 
-async def cuts(body: bytes) -> AsyncIterator[Sequence[bytes]]:
+def cuts(body: bytes) -> Iterator[Sequence[bytes]]:
     for at in range(1, len(body)):
         yield body[:at], body[at:]
     for size in (1, 2, 3, 7, 50):
@@ -50,12 +50,12 @@ async def cuts(body: bytes) -> AsyncIterator[Sequence[bytes]]:
 
 async def test_every_part_arrives_wherever_the_form_is_cut() -> None:
     expected = {"applicationId": b"notes", **FILES}
-    async for chunks in cuts(form()):
+    for chunks in cuts(form()):
         assert await read(chunks) == expected
 
 
 async def test_what_nobody_reads_of_a_part_is_skipped() -> None:
-    async for chunks in cuts(form()):
+    for chunks in cuts(form()):
         names = [part.filename or part.name async for part in multipart.parts(asked(chunks))]
         assert names == ["applicationId", *FILES]
 

@@ -5,12 +5,17 @@ may take a later part for one that ends there: its last three letters are lost. 
 written by us, as the renderer writes them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Final
 
 import turbohtml
 
+_Beyond = Callable[[turbohtml.Node], Iterable[turbohtml.Node]]
+
 BREAK: Final = "line-break"
+_BEFORE: Final[_Beyond] = attrgetter("previous_siblings")
+_AFTER: Final[_Beyond] = attrgetter("next_siblings")
 _ONE_LINE: Final = "h1,h2,h3,h4,h5,h6,th"
 _CELL: Final = "td"
 _BLOCK: Final = "h1,h2,h3,h4,h5,h6,p,li,div,dd,td,th,summary"
@@ -26,7 +31,7 @@ def mark_breaks(body: turbohtml.Element, converted: tuple[str, ...]) -> None:
             continue
         _leave_link(found)
         block = found.closest(_BLOCK)
-        if block is not None and _is_last(found, block):
+        if block is not None and _is_at_edge(found, block, _AFTER):
             found.decompose()
         elif found.closest(_ONE_LINE) is not None:
             found.replace_with(turbohtml.Text(" "))
@@ -37,9 +42,9 @@ def mark_breaks(body: turbohtml.Element, converted: tuple[str, ...]) -> None:
 
 def _leave_link(found: turbohtml.Element) -> None:
     link = found.closest("a")
-    if link is not None and _is_last(found, link):
+    if link is not None and _is_at_edge(found, link, _AFTER):
         link.insert_after(found)
-    elif link is not None and _is_first(found, link):
+    elif link is not None and _is_at_edge(found, link, _BEFORE):
         link.insert_before(found)
 
 
@@ -58,17 +63,10 @@ def _trim(found: turbohtml.Element) -> None:
         after.data = after.data.lstrip()
 
 
-def _is_last(node: turbohtml.Node, within: turbohtml.Element) -> bool:
+def _is_at_edge(node: turbohtml.Node, within: turbohtml.Element, beyond: _Beyond) -> bool:
+    """Whether nothing is seen between a node and the end, or the beginning, of an element."""
     while node != within:
-        if not _is_blank(node.next_siblings) or node.parent is None:
-            return False
-        node = node.parent
-    return True
-
-
-def _is_first(node: turbohtml.Node, within: turbohtml.Element) -> bool:
-    while node != within:
-        if not _is_blank(node.previous_siblings) or node.parent is None:
+        if not _is_blank(beyond(node)) or node.parent is None:
             return False
         node = node.parent
     return True
