@@ -57,13 +57,14 @@ def prune(
     code: Ints,
     parent: Ints,
     last: Ints,
+    by_code: Ints,
     words: Ints,
     first: Ints,
     piece_row: Ints,
     piece_block: Ints,
     chosen: Flags,
     /,
-) -> None: ...
+) -> tuple[bytes, list[int]]: ...
 def chosen_text(
     nodes: list[Any],
     texts: list[str],
