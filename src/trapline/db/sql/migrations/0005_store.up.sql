@@ -96,7 +96,7 @@ CREATE TABLE store.version (
     UNIQUE (page_id, number)
 );
 
--- Compressing them would cost more than everything else that is written of a page together; see
+-- To compress them took longer than all else that store.record does:
 -- docs/decisions/048-texts-are-not-compressed.md.
 ALTER TABLE store.version
     ALTER COLUMN text SET STORAGE EXTERNAL, ALTER COLUMN markdown SET STORAGE EXTERNAL;
