@@ -171,6 +171,8 @@ static PyMethodDef methods[] = {
     {"seek", native_seek, METH_VARARGS, "Look which attributes a source can hold."},
     {"chosen_text", native_chosen_text, METH_VARARGS, "Join the chosen blocks."},
     {"with_headline", native_with_headline, METH_VARARGS, "Add the headline to the chosen blocks."},
+    {"languages", native_languages, METH_VARARGS, "Find the languages of blocks of code."},
+    {"verdicts", native_verdicts, METH_VARARGS, "Tell tables for layout from others."},
     {"tidy", native_tidy, METH_O, "Mend what the renderer has written."},
     {NULL, NULL, 0, NULL},
 };
