@@ -62,7 +62,8 @@ def _rows_of_links(outline: Outline) -> Ints:
     if not outline.may_have("template"):
         return rows
     # What stands in a template is not on the page until a script puts it there.
-    return rows[outline.enclosing(outline.rows_of("template"), rows) == 0]
+    shown: Ints = rows[outline.enclosing(outline.rows_of("template"), rows) == 0]
+    return shown
 
 
 def read_anchors_compiled(
