@@ -160,7 +160,7 @@ def keep_memory() -> None:
     """Let the C library keep what a large page took, up to a bound.
 
     Given back to the system, it comes back for the next one in small pieces that must be cleared first:
-    twelve thousand of them, or 40 ms, for a page of 2.5 MB.
+    twelve thousand of them for a page of 2.5 MB.
     """
     with suppress(AttributeError, OSError):  # Other libraries than glibc have no such thing.
         options = ctypes.CDLL(None).mallopt
