@@ -120,7 +120,8 @@ class Hasty:
         return Hasty(_require(await _hasty(self.request), "write"), None, self.request)
 
 
-async def _hasty_writer(request: HTTPConnection) -> Hasty:
+async def hasty_writer(request: HTTPConnection) -> Hasty:
+    """Find who asks for a scrape."""
     remembered = _remembered(request)
     if remembered is None:
         return Hasty(_require(await _hasty(request), "write"), None, request)
@@ -146,7 +147,7 @@ def _remembered(request: HTTPConnection) -> Principal | None:
     return who
 
 
-HastyWriter = Annotated[Hasty, Depends(_hasty_writer)]
+HastyWriter = Annotated[Hasty, Depends(hasty_writer)]
 """For scrapes, which wait for what concerns their own page alone."""
 Reader = Annotated[Principal, Depends(scoped("read"))]
 Writer = Annotated[Principal, Depends(scoped("write"))]
