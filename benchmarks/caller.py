@@ -28,6 +28,8 @@ class Caller:
 
     async def post(self, path: str, body: bytes) -> tuple[int, bytes]:
         """Ask, and return the status and the whole body."""
+        # A server closes what was idle for some seconds.
+        self._free = [line for line in self._free if not line.transport.is_closing()]
         line = self._free.pop() if self._free else await self._connect()
         head = _ASKED.format(path=path, host=self._place.netloc, length=len(body))
         answer = await line.ask(head.encode() + body)
