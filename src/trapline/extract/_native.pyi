@@ -14,6 +14,7 @@ def outline(
 ) -> tuple[list[Any], bytes, bytes, bytes, bytes, list[int], int]: ...
 def rows(nodes: list[Any], wanted: list[Any], /) -> list[int]: ...
 def common_words(text: str, letters: int, common: tuple[str, ...], /) -> tuple[int, int]: ...
+def may_tell(texts: list[str], /) -> bool: ...
 def seeker(rules: tuple[tuple[str, tuple[str, ...], bool, int], ...], /) -> object: ...
 def seek(seeker: object, text: str, /) -> int: ...
 def written(nodes: list[Any], code: Ints, start: int, end: int, /) -> str: ...
@@ -57,13 +58,35 @@ def prune(
     code: Ints,
     parent: Ints,
     last: Ints,
+    by_code: Ints,
     words: Ints,
     first: Ints,
     piece_row: Ints,
     piece_block: Ints,
     chosen: Flags,
     /,
-) -> None: ...
+) -> tuple[bytes, list[int]]: ...
+def languages(
+    nodes: list[Any],
+    code: Ints,
+    parent: Ints,
+    last: Ints,
+    blocks: Ints,
+    inner: Ints,
+    given: Callable[[str], str | None],
+    classed: Callable[[str], str | None],
+    /,
+) -> list[tuple[turbohtml.Element, str]] | None: ...
+def verdicts(
+    nodes: list[Any],
+    code: Ints,
+    parent: Ints,
+    last: Ints,
+    left: Ints,
+    tables: Ints,
+    kinds: bytes,
+    /,
+) -> bytes | None: ...
 def chosen_text(
     nodes: list[Any],
     texts: list[str],

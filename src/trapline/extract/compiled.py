@@ -153,12 +153,22 @@ def choose(scores: Floats, found: Blocks, recall: float = 1.0) -> Flags:
     return np.frombuffer(chosen, dtype=np.bool_)
 
 
-def prune(outline: Outline, found: Blocks, chosen: Flags) -> None:
+def prune(outline: Outline, found: Blocks, chosen: Flags) -> Outline:
     """What `pruning.prune` does."""
-    _native.prune(
-        outline.nodes, outline.code, outline.parent, outline.last,
+    left, starts = _native.prune(
+        outline.nodes, outline.code, outline.parent, outline.last, outline.by_code,
         found.words, found.first, found.piece_row, found.piece_block, chosen,
     )  # fmt: skip
+    return CompiledOutline(
+        outline.nodes,
+        outline.code,
+        outline.parent,
+        outline.last,
+        _ints(left),
+        starts,
+        outline.doublings,
+        outline.cut,
+    )
 
 
 def chosen_text(chosen: Flags, found: Blocks, outline: Outline) -> str:
@@ -178,6 +188,24 @@ def with_headline(chosen: Flags, found: Blocks, outline: Outline) -> Flags:
     start = int(headlines[0])
     flags = _native.with_headline(chosen, found.first, start, int(outline.last[start]))
     return chosen if flags is None else np.frombuffer(flags, dtype=np.bool_)
+
+
+def languages(
+    outline: Outline, given: Callable[[str], str | None], classed: Callable[[str], str | None]
+) -> list[tuple[turbohtml.Element, str]] | None:
+    """What `code.languages` gives; None where blocks are in each other."""
+    return _native.languages(
+        outline.nodes, outline.code, outline.parent, outline.last,
+        outline.rows_of("pre"), outline.rows_of("code"), given, classed,
+    )  # fmt: skip
+
+
+def verdicts(outline: Outline, kinds: bytes) -> bytes | None:
+    """What `tables.verdict_on` says of each table; None where Python must look."""
+    return _native.verdicts(
+        outline.nodes, outline.code, outline.parent, outline.last,
+        outline.by_code, outline.rows_of("table"), kinds,
+    )  # fmt: skip
 
 
 def tidy(text: str) -> str:
