@@ -75,7 +75,9 @@ class BoundedProtocol(HttpToolsProtocol):
     """How much of an unfinished head has come."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        file = transport.get_extra_info("socket").fileno()
+        # What TLS encrypts goes through its transport alone.
+        plain = transport.get_extra_info("sslcontext") is None
+        file = transport.get_extra_info("socket").fileno() if plain else None
         super().connection_made(Joined(transport, file))  # type: ignore[arg-type]
 
     def handle_websocket_upgrade(self) -> None:
