@@ -217,13 +217,22 @@ void put_names(const Page *page, Py_ssize_t block, Row *row) {
     put(row, holder->known);
 }
 
-int put_words(Page *page, Py_ssize_t block, float *passed, Row *row) {
+static int is_short(const Page *page, Py_ssize_t block) {
+    return page->words[block] <= design.short_text;
+}
+
+int seek_words(Page *page, Py_ssize_t block, Sought *sought) {
     PyObject *text = PyList_GET_ITEM(page->texts, block);
+    return is_short(page, block) ? seek_text(page->short_texts, text, &page->room, sought)
+                                 : seek_prose(page->prose, text, &page->room, sought);
+}
+
+void put_words(const Page *page, Py_ssize_t block, const Sought *sought, float *passed, Row *row) {
     Summary brief = {0, 0, 0}, prose = {0, 0, 0};
-    int is_short = page->words[block] <= design.short_text;
-    if (is_short ? summary_of_text(page->short_texts, text, &page->room, &brief)
-                 : summary_of_prose(page->prose, text, &page->room, &prose)) {
-        return -1;
+    if (is_short(page, block)) {
+        brief = summary_of_few(page->short_texts, sought);
+    } else {
+        prose = summary_of_all(page->prose, sought);
     }
     int32_t section = page->section[block];
     *passed = smaller(*passed, page->heading_scores[section].mean);
@@ -232,5 +241,4 @@ int put_words(Page *page, Py_ssize_t block, float *passed, Row *row) {
     put_summary(row, page->heading_scores[page->section_above[section]]);
     put(row, *passed);
     put_summary(row, prose);
-    return 0;
 }

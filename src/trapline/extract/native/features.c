@@ -20,11 +20,12 @@ static int read_sections(Page *page) {
         int32_t rank = (int32_t)page->code[page->owner[block]];
         if (design.heading[rank]) {
             PyObject *text = PyList_GET_ITEM(page->texts, block);
-            Summary *scores = page->heading_scores + sections;
-            if (summary_of_text(page->headings, text, &page->room, scores) < 0) {
+            Sought sought;
+            if (seek_text(page->headings, text, &page->room, &sought) < 0) {
                 PyMem_Free(ranks);
                 return -1;
             }
+            page->heading_scores[sections] = summary_of_few(page->headings, &sought);
             while (open > 1 && ranks[open - 1] >= rank) {
                 open--;
             }
@@ -83,10 +84,17 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
     const int64_t roots[2] = {root_of(page, 0.5), root_of(page, 0.8)};
     float passed = 0;
     int32_t met = 0;
+    /* The words of a block, and of the next one: they are looked up a block later. */
+    Sought sought[2];
+    if (blocks > 0 && seek_words(page, 0, sought) < 0) {
+        goto done;
+    }
     for (Py_ssize_t block = 0; block < blocks; block++) {
         float cells[MOST_COLUMNS];
         Row row = {cells};
-        if (put_echo(page, block, &row) < 0) {
+        Py_ssize_t next = block + 1;
+        if ((next < blocks && seek_words(page, next, sought + next % 2) < 0) ||
+            put_echo(page, block, &row) < 0) {
             goto done;
         }
         put_text(page, block, &row);
@@ -98,7 +106,8 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
         put(&row, number[block] > met);
         met = number[block] > met ? number[block] : met;
         put_names(page, block, &row);
-        if (put_words(page, block, &passed, &row) < 0 || !is_wanted(row.next - cells, width)) {
+        put_words(page, block, sought + block % 2, &passed, &row);
+        if (!is_wanted(row.next - cells, width)) {
             goto done;
         }
         memcpy(matrix + block * width, cells, width * sizeof(float));

@@ -9,9 +9,11 @@ PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name
 
 Property element_tag, element_parent, text_parent, text_data;
 
-/* How `attr` of elements is called without looking for it in their type each time. */
-typedef PyObject *(*Method)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
-static Method element_attr;
+/* How `attr` of elements is called without looking for it in their type each time, and without making
+ * a tuple of what it is given: names are few, and each has its own. */
+enum { MOST_NAMES = 8 };
+static PyCFunctionWithKeywords element_attr;
+static PyObject *given_names[MOST_NAMES];
 
 static int take_attr(PyTypeObject *type) {
     PyObject *found = PyObject_GetAttr((PyObject *)type, name_attr);
@@ -21,17 +23,33 @@ static int take_attr(PyTypeObject *type) {
     element_attr = NULL;
     if (Py_IS_TYPE(found, &PyMethodDescr_Type)) {
         const PyMethodDef *given = ((PyMethodDescrObject *)found)->d_method;
-        if (given->ml_flags == (METH_FASTCALL | METH_KEYWORDS)) {
-            element_attr = (Method)(void (*)(void))given->ml_meth;
+        if (given->ml_flags == (METH_VARARGS | METH_KEYWORDS)) {
+            element_attr = (PyCFunctionWithKeywords)(void (*)(void))given->ml_meth;
         }
     }
     Py_DECREF(found);
     return 0;
 }
 
+/* A tuple of a name, which is kept for good; NULL without an error where there are too many. */
+static PyObject *tuple_of(PyObject *name) {
+    for (int i = 0; i < MOST_NAMES; i++) {
+        if (given_names[i] == NULL) {
+            return given_names[i] = PyTuple_Pack(1, name);
+        }
+        if (PyTuple_GET_ITEM(given_names[i], 0) == name) {
+            return given_names[i];
+        }
+    }
+    return NULL;
+}
+
 PyObject *attribute_value(PyObject *element, PyObject *name) {
     if (element_attr != NULL && Py_TYPE(element) == design.element) {
-        return element_attr(element, &name, 1, NULL);
+        PyObject *given = tuple_of(name);
+        if (given != NULL || PyErr_Occurred()) {
+            return given != NULL ? element_attr(element, given, NULL) : NULL;
+        }
     }
     return PyObject_CallMethodOneArg(element, name_attr, name);
 }

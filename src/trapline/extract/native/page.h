@@ -132,6 +132,7 @@ void put_place(const Page *page, Py_ssize_t block, Progress *progress, Row *row)
 void put_containers(Page *page, Py_ssize_t block, const int64_t roots[2], Row *row);
 void put_record(const Page *page, Py_ssize_t block, const Alike *alike, Row *row);
 void put_names(const Page *page, Py_ssize_t block, Row *row);
-int put_words(Page *page, Py_ssize_t block, float *passed, Row *row);
+int seek_words(Page *page, Py_ssize_t block, Sought *sought);
+void put_words(const Page *page, Py_ssize_t block, const Sought *sought, float *passed, Row *row);
 
 #endif

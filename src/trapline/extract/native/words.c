@@ -220,12 +220,16 @@ static Summary summary_of(const Known *known) {
     return (Summary){(float)mean, (float)known->low, (float)known->high};
 }
 
-/* Of a few words, each once. */
-static Summary summary_of_few(const Lexicon *lexicon, const uint64_t *hashes, int words) {
+static inline void seek(const Lexicon *lexicon, uint64_t hash, Sought *sought) {
+    __builtin_prefetch(lexicon->slots + (hash & lexicon->mask));
+    sought->hashes[sought->count++] = hash;
+}
+
+Summary summary_of_few(const Lexicon *lexicon, const Sought *sought) {
     Known known = {0};
     Py_ssize_t met[MAX_SHORT + 1];
-    for (int i = 0; i < words; i++) {
-        Py_ssize_t place = lexicon_find(lexicon, hashes[i]), before = 0;
+    for (int i = 0; i < sought->count; i++) {
+        Py_ssize_t place = lexicon_find(lexicon, sought->hashes[i]), before = 0;
         if (place < 0) {
             continue;
         }
@@ -240,61 +244,56 @@ static Summary summary_of_few(const Lexicon *lexicon, const uint64_t *hashes, in
     return summary_of(&known);
 }
 
+Summary summary_of_all(const Lexicon *lexicon, const Sought *sought) {
+    Known known = {0};
+    for (int i = 0; i < sought->count; i++) {
+        Py_ssize_t place = lexicon_find(lexicon, sought->hashes[i]);
+        if (place >= 0) {
+            know(&known, lexicon_score(lexicon, place));
+        }
+    }
+    return summary_of(&known);
+}
+
 /* A phrase of more than `LONGEST` bytes is no word of a lexicon. */
-int summary_of_text(Lexicon *lexicon, PyObject *text, Lowered *room, Summary *summary) {
-    *summary = (Summary){0, 0, 0};
+int seek_text(const Lexicon *lexicon, PyObject *text, Lowered *room, Sought *sought) {
+    sought->count = 0;
     if (lower_text(text, PY_SSIZE_T_MAX, room, 0) < 0) {
         return -1;
     }
     Words words = words_of(room);
-    Py_ssize_t start, end;
-    uint64_t hashes[MAX_SHORT + 1];
+    Py_ssize_t start, end, size = 0;
     uint8_t phrase[LONGEST + HASH_SLACK];
-    Py_ssize_t size = 0;
-    int count = 0;
     while (next_word(&words, &start, &end)) {
-        if (count == design.short_text) {
+        if (sought->count == design.short_text) {
+            sought->count = 0;
             return 0;
         }
-        hashes[count] = hash_of(room->bytes + start, end - start);
-        if (count < PHRASE && size + 1 + end - start <= LONGEST) {
-            phrase[size++] = count ? ' ' : '=';
+        if (sought->count < PHRASE && size + 1 + end - start <= LONGEST) {
+            phrase[size++] = sought->count ? ' ' : '=';
             memcpy(phrase + size, room->bytes + start, end - start);
             size += end - start;
         } else {
             size = LONGEST;
         }
-        count++;
+        seek(lexicon, hash_of(room->bytes + start, end - start), sought);
     }
-    if (count > 0 && size < LONGEST) {
-        hashes[count++] = hash_of(phrase, size);
+    if (sought->count > 0 && size < LONGEST) {
+        seek(lexicon, hash_of(phrase, size), sought);
     }
-    *summary = summary_of_few(lexicon, hashes, count);
     return 0;
 }
 
-int summary_of_prose(Lexicon *lexicon, PyObject *text, Lowered *room, Summary *summary) {
+int seek_prose(const Lexicon *lexicon, PyObject *text, Lowered *room, Sought *sought) {
+    sought->count = 0;
     if (lower_text(text, design.prose, room, 1) < 0) {
         return -1;
     }
     Words words = words_of(room);
     Py_ssize_t start, end;
-    uint64_t hashes[MAX_PROSE];
-    int count = 0;
-    /* All are fetched before the first is looked at: the table is larger than what is near. */
-    while (count < MAX_PROSE && next_word(&words, &start, &end)) {
-        uint64_t hash = hash_of(room->bytes + start, end - start);
-        __builtin_prefetch(lexicon->slots + (hash & lexicon->mask));
-        hashes[count++] = hash;
+    while (sought->count < MAX_PROSE && next_word(&words, &start, &end)) {
+        seek(lexicon, hash_of(room->bytes + start, end - start), sought);
     }
-    Known known = {0};
-    for (int i = 0; i < count; i++) {
-        Py_ssize_t place = lexicon_find(lexicon, hashes[i]);
-        if (place >= 0) {
-            know(&known, lexicon_score(lexicon, place));
-        }
-    }
-    *summary = summary_of(&known);
     return 0;
 }
 
