@@ -29,7 +29,9 @@ from trapline import logs
 from trapline.db.pool import Database
 from trapline.settings import Settings
 
-PEERS = ("bare", "scrapy", "crawlee")
+PEERS = ("bare", "storing", "scrapy", "crawlee")
+# What is stored is named apart in the table: the bare loop itself keeps nothing.
+SHOWN = {"storing": "bare, and storing"}
 
 
 def cores() -> tuple[set[int], set[int]]:
@@ -70,6 +72,14 @@ async def ours(dsn: str, name: str, url: str, client: set[int]) -> dict[str, Any
         pass  # To make the tables is no part of the crawl.
     before = postgres_cpu(dsn)
     found = await asyncio.to_thread(lambda: told(run("trapline", url, own, on=client)))
+    return found | {"postgres": postgres_cpu(dsn) - before}
+
+
+async def storing(dsn: str, name: str, url: str, client: set[int]) -> dict[str, Any]:
+    """Let the bare loop store its pages too, in a database of its own."""
+    own = await database(dsn, name)
+    before = postgres_cpu(dsn)
+    found = await asyncio.to_thread(lambda: told(run("storing", url, own, on=client)))
     return found | {"postgres": postgres_cpu(dsn) - before}
 
 
@@ -122,6 +132,8 @@ async def measure(rounds: int, only: list[str]) -> dict[str, list[dict[str, Any]
                         figures = await ours(dsn, f"crawl_{number}", url, client)
                     elif name == "both":
                         continue
+                    elif name == "storing":
+                        figures = await storing(dsn, f"stored_{number}", url, client)
                     else:
                         figures = await asyncio.to_thread(peer, name, url, client)
                     found.setdefault(name, []).append(figures)
@@ -163,7 +175,7 @@ def _row(name: str, runs: list[dict[str, Any]], rates: dict[str, float]) -> dict
     pages = runs[0]["pages"]
     postgres = [run["postgres"] for run in runs if "postgres" in run]
     return {
-        "crawler": name,
+        "crawler": SHOWN.get(name, name),
         "pages": pages,
         "pages/s": rates[name],
         "CPU ms/page": 1000 * statistics.median(run["cpu"] for run in runs) / pages,

@@ -36,9 +36,8 @@ from trapline.measure.recorder import drop_sums
 from trapline.measure.sql import rollups as measured_days
 from trapline.pipeline import followups, renewing, retention, sites, templates
 from trapline.pipeline import intake as intakes
-from trapline.pipeline.commissioning import Commissioning
-from trapline.pipeline.elsewhere import Elsewhere
-from trapline.pipeline.gathering import Gathering, extract_kind
+from trapline.pipeline.external_parser import ExternalParser
+from trapline.pipeline.extracts import Gathering, extract_kind
 from trapline.pipeline.ingesting import Ingesting
 from trapline.pipeline.intake import Intake
 from trapline.pipeline.keeping import Keeping
@@ -54,13 +53,14 @@ from trapline.pipeline.kinds import (
 )
 from trapline.pipeline.language import LanguageModel
 from trapline.pipeline.mapping import Mapper
-from trapline.pipeline.parsing import ExternalParser
+from trapline.pipeline.remote_crawls import Commissioning
+from trapline.pipeline.remote_firecrawl import Elsewhere
 from trapline.pipeline.renewing import Renewing
 from trapline.pipeline.results import Results
 from trapline.pipeline.scraping import Scraper
 from trapline.pipeline.searching import Searching
+from trapline.pipeline.site_urls import Surveyor
 from trapline.pipeline.steps import Steps
-from trapline.pipeline.surveying import Surveyor
 from trapline.pipeline.telling import Telling, feeds
 from trapline.pipeline.telling import duties as telling_duties
 from trapline.queue.agents import Agent

@@ -18,7 +18,7 @@ from tests.site.pdf import pdf
 from tests.site.site import Site
 from trapline.db.pool import Database
 from trapline.errors import SettingsError
-from trapline.pipeline.parsing import ExternalParser, ParserFailed
+from trapline.pipeline.external_parser import ExternalParser, ParserFailed
 from trapline.settings import Settings
 
 LIST = pdf([("Price list", "Glass costs thirty")], "List")

@@ -17,7 +17,7 @@ from trapline.errors import ExitCode, VisitFailed
 from trapline.model import JobId, OrganisationId
 from trapline.pipeline.kinds import MAP, MapTask
 from trapline.pipeline.options import MapOptions
-from trapline.pipeline.surveying import MappedLink, events_of
+from trapline.pipeline.site_urls import MappedLink, events_of
 from trapline.queue.kinds import Kind, Kinds
 from trapline.queue.tasks import NewTask, Task
 from trapline.settings import Settings

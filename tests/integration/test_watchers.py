@@ -20,7 +20,7 @@ from tests.site.site import Site
 from trapline import app
 from trapline.db.pool import Database
 from trapline.model import OrganisationId
-from trapline.pipeline import followups, reports
+from trapline.pipeline import followups, watcher_reports
 from trapline.settings import Settings
 
 PATH = "/api/webhooks/changedetection"
@@ -197,5 +197,5 @@ async def test_the_command_line_shows_the_secret_of_an_organisation(trapline: Tr
     assert (await trapline("webhooks", "secret", "--org", "nobody", **given)).status == 3
     shown = (await trapline("webhooks", "secret", "--json", **given)).json
     organisation_id = OrganisationId(UUID(shown["organisation_id"]))
-    assert shown["secret"] == reports.secret_of(SECRET, organisation_id)
+    assert shown["secret"] == watcher_reports.secret_of(SECRET, organisation_id)
     assert (await trapline("webhooks", "secret", **given)).out.strip() == shown["secret"]

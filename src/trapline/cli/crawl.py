@@ -18,8 +18,7 @@ from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import Conflict
 from trapline.model import JobId, OrganisationId
-from trapline.pipeline import followups, pagefiles, results, submit
-from trapline.pipeline import report as reports
+from trapline.pipeline import crawl_report, followups, pagefiles, results, submit
 from trapline.pipeline.options import DEFAULT_LIMIT, CrawlOptions
 from trapline.queue import jobs, why
 from trapline.queue.sql.jobs import JobRow
@@ -156,7 +155,7 @@ async def _close(
 ) -> None:
     """Say what came of it and where it is."""
     async with database.tenant_tx(organisation_id) as conn:
-        report = await reports.report(conn, job.id)
+        report = await crawl_report.report(conn, job.id)
         pages = await results.counts(conn, job.id)
     if as_json:
         terminal.show_json({"job": job, "pages": pages, "report": report})

@@ -14,10 +14,9 @@ from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import InvalidInput
 from trapline.model import JobId
-from trapline.pipeline import ingestion, templates
-from trapline.pipeline import report as reports
+from trapline.pipeline import crawl_report, ingestion, templates
+from trapline.pipeline.crawl_report import Report
 from trapline.pipeline.options import DEFAULT_LIMIT
-from trapline.pipeline.report import Report
 from trapline.pipeline.results import counts as counts_of_pages
 from trapline.pipeline.sql import results
 from trapline.pipeline.templates import Order
@@ -106,7 +105,7 @@ async def show(database: Database, job: str, as_json: bool) -> None:
     async with database.system_tx() as conn:
         row = await jobs.get(conn, job_id_of(job))
         progress = await jobs.progress(conn, row)
-        report = await reports.report(conn, row.id)
+        report = await crawl_report.report(conn, row.id)
         pages = await counts_of_pages(conn, row.id)
     shown = {"percent": progress.percent, "queued": progress.queued, "active": progress.active}
     if as_json:

@@ -17,8 +17,8 @@ from trapline.knowledge.config import read_config
 from trapline.knowledge.embedding.embedders import Embedders, default_config
 from trapline.knowledge.sources import Provider
 from trapline.model import JobId, SourceId
-from trapline.pipeline import commissioning, filling, ingestion, renewing, source_schedules
-from trapline.pipeline.filling import CRAWL_DEPTH, CRAWL_LIMIT, Errand, Wanted
+from trapline.pipeline import ingestion, remote_crawls, renewing, source_pages, source_schedules
+from trapline.pipeline.source_pages import CRAWL_DEPTH, CRAWL_LIMIT, Errand, Wanted
 from trapline.pipeline.sql import ingestion as reads
 from trapline.pipeline.sql.ingestion import ShownSource
 from trapline.queue import jobs
@@ -147,7 +147,7 @@ async def add(
     Example: trapline sources add https://example.com/docs/ --crawl
     """
     if provider == "firecrawl":
-        commissioning.require(database.settings)
+        remote_crawls.require(database.settings)
     organisation_id = await organisation_of(database, org)
     async with database.tenant_tx(organisation_id) as conn:
         found = None
@@ -165,7 +165,7 @@ async def add(
             provider=provider,
         )
         ttl, _ = jobs.times_kept(database.settings)
-        source, job_id = await filling.fetch(conn, wanted, Errand(ttl))
+        source, job_id = await source_pages.fetch(conn, wanted, Errand(ttl))
     terminal.show_one({"source_id": source.id, "job_id": job_id}, as_json=as_json)
 
 
@@ -183,9 +183,9 @@ async def refresh(database: Database, source: UUID, org: str) -> None:
     async with database.tenant_tx(organisation_id) as conn:
         row = await sources.get(conn, organisation_id, SourceId(source))
         if row.provider == "firecrawl":
-            commissioning.require(database.settings)
+            remote_crawls.require(database.settings)
         ttl, _ = jobs.times_kept(database.settings)
-        job_id = await filling.refresh(conn, row, Errand(ttl))
+        job_id = await source_pages.refresh(conn, row, Errand(ttl))
     click.echo(f"Job {job_id} fetches it again.")
 
 

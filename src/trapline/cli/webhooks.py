@@ -10,7 +10,7 @@ from trapline.db.pool import Database
 from trapline.deliver import webhooks
 from trapline.errors import NotFound
 from trapline.model import JobId
-from trapline.pipeline import reports
+from trapline.pipeline import watcher_reports
 
 STATES = ("pending", "aside", "delivered", "dead")
 
@@ -125,7 +125,7 @@ async def secret(database: Database, org: str, as_json: bool) -> None:
         raise NotFound("Set TRAPLINE_CHANGEDETECTION_SECRET to receive reports.")
     async with database.system_tx() as conn:
         organisation = await tenancy.find_organisation(conn, org)
-    found = reports.secret_of(master.get_secret_value(), organisation.id)
+    found = watcher_reports.secret_of(master.get_secret_value(), organisation.id)
     if as_json:
         terminal.show_json({"organisation_id": organisation.id, "secret": found})
     else:

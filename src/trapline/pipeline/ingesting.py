@@ -38,8 +38,8 @@ from trapline.measure import Recorder
 from trapline.model import Document, Format, JobId, SourceId
 from trapline.pipeline import documents
 from trapline.pipeline.documents import HTML
+from trapline.pipeline.external_parser import ExternalParser, ParserFailed, with_warning
 from trapline.pipeline.kinds import FileTask, IndexTask
-from trapline.pipeline.parsing import ExternalParser, ParserFailed, with_warning
 from trapline.pipeline.sql import ingestion, known
 from trapline.pipeline.sql.ingestion import VersionTextRow
 from trapline.queue.finishing import Finished

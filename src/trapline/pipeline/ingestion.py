@@ -1,4 +1,4 @@
-"""What people do with sources: look how far they are, cancel, retry, delete. Fetching is `filling`."""
+"""What people do with sources: see how far they are, cancel, retry, delete (`source_pages` fetches)."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from trapline.knowledge.sql.intake import IntakeRow
 from trapline.knowledge.sql.sources import SourceRow
 from trapline.knowledge.tally import Change
 from trapline.model import ApplicationId, JobId, OrganisationId, SourceId
-from trapline.pipeline import elsewhere, source_schedules
+from trapline.pipeline import remote_firecrawl, source_schedules
 from trapline.pipeline.intake import SENDER
 from trapline.pipeline.kinds import FILE, INDEX, stored_kinds
 from trapline.pipeline.sql import ingestion as reads
@@ -237,7 +237,7 @@ async def _call_off(conn: Connection, intake: IntakeRow | None) -> None:
         return
     source = await queries.get_source(conn, source_id=SourceId(intake.source_id))
     if source is not None and source.provider == SENDER:
-        await elsewhere.call_off(conn, source.organisation_id, intake.job_id, intake.crawl)
+        await remote_firecrawl.call_off(conn, source.organisation_id, intake.job_id, intake.crawl)
 
 
 async def _count_lost(conn: Connection, job: JobRow) -> None:

@@ -25,7 +25,7 @@ from trapline.knowledge.sql.intake import IntakeRow
 from trapline.knowledge.sql.sources import SourceRow
 from trapline.knowledge.tally import Change
 from trapline.model import ApplicationId, JobId, MemberId, OrganisationId, SourceId, TaskId
-from trapline.pipeline import elsewhere
+from trapline.pipeline import remote_firecrawl
 from trapline.pipeline.kinds import AWAIT, FILE, INGEST, AwaitTask, FileTask, ingest_kinds
 from trapline.queue import jobs
 from trapline.queue.finishing import Finished
@@ -207,7 +207,7 @@ async def _go_on(conn: Connection, message: Message, source: SourceRow, job: Job
     """Keep the job that asked open until the crawl has ended. If it was cancelled, so is the crawl."""
     task_id = NO_TASK
     if job.status == "cancelled":
-        await elsewhere.call_off(conn, job.organisation_id, job.id, message.crawl)
+        await remote_firecrawl.call_off(conn, job.organisation_id, job.id, message.crawl)
     else:
         await sources.begin(conn, [source.id], job.id)
         now = datetime.now(UTC)

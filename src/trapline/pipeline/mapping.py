@@ -11,8 +11,8 @@ from trapline.pipeline.asking import Asker, until
 from trapline.pipeline.kinds import MAP, MapTask
 from trapline.pipeline.options import DEFAULT_TIMEOUT, MapOptions
 from trapline.pipeline.scraping import Scraper
+from trapline.pipeline.site_urls import MappedLink, Surveyor, events_of, told
 from trapline.pipeline.submit import host_gate
-from trapline.pipeline.surveying import MappedLink, Surveyor, events_of, told
 from trapline.queue import jobs
 from trapline.queue.direct import Direct, ended_by
 from trapline.queue.finishing import Attempt, written

@@ -13,11 +13,11 @@ from trapline.errors import InvalidInput, VisitFailed
 from trapline.frontier.url import typed_url
 from trapline.knowledge import sources
 from trapline.model import JobId, OrganisationId, SiteId, SourceId
-from trapline.pipeline import filling, sites, submit
-from trapline.pipeline.filling import Errand
+from trapline.pipeline import sites, source_pages, submit
 from trapline.pipeline.kinds import BATCH, CRAWL, MAP
 from trapline.pipeline.options import CrawlOptions, MapOptions, PageOptions, VisitOptions
 from trapline.pipeline.sites import CrawlWishes
+from trapline.pipeline.source_pages import Errand
 from trapline.queue.schedules import DEFAULT_IMPORTANCE, priority_of
 from trapline.queue.sql.schedules import ScheduleRow
 from trapline.store import sites as stored_sites
@@ -187,7 +187,7 @@ async def place(conn: Connection, order: Order) -> JobId:
             )
         case SourceTemplate():
             source = await sources.get(conn, order.organisation_id, template.source_id)
-            return await filling.refresh(conn, source, Errand(**urgency))
+            return await source_pages.refresh(conn, source, Errand(**urgency))
         case _:
             assert_never(template)
 

@@ -12,6 +12,7 @@ from firecrawl.v2.utils.error_handler import (
     WebsiteNotSupportedError,
 )
 
+from tests.site.rules import Group, Rules
 from tests.site.site import Site
 
 ARTICLE = "/journal/the-bees-that-keep-appointments/"
@@ -219,6 +220,20 @@ def test_what_robots_txt_forbids_is_named_after_a_crawl(client: Firecrawl, site:
     assert blocked
     assert all("/private/" in url or "/search" in url for url in blocked)
     assert "robots.txt" in _raw(client, f"/v2/crawl/{job.id}")["warning"]
+
+
+def test_forbidden_pages_that_only_a_sitemap_names_are_named_too(
+    client: Firecrawl, site: Site
+) -> None:
+    host = "half.robots.test"
+    secret = site.at("/closed/nobody-links-here/", host)
+    site.set_rules(Rules((Group(("*",), (("disallow", "/closed/"),)),), ("/list.txt",)), host)
+    listed = f"{secret}\n{site.at('/open/', host)}\n".encode()
+    site.change("/list.txt", host, body=listed, content_type="text/plain")
+    job = client.start_crawl(site.at("/", host), limit=10, sitemap="only")
+    _until_ended(client, job.id)
+    assert client.get_crawl_errors(job.id).robots_blocked == [secret]
+    assert secret not in site.log.pages()
 
 
 def test_a_batch_with_bad_urls_then_more_of_it(client: Firecrawl, site: Site) -> None:

@@ -20,7 +20,7 @@ from trapline.api.firecrawl.scrape_options import ScrapeOptionsBody
 from trapline.db.tenancy import Principal
 from trapline.deliver import webhooks
 from trapline.model import JobId
-from trapline.pipeline import gathering
+from trapline.pipeline import extracts
 from trapline.pipeline.kinds import EXTRACT
 from trapline.pipeline.options import Wish
 
@@ -84,7 +84,7 @@ async def started(parts: Engine, who: Principal, body: ExtractBody) -> tuple[Job
     noted = {"showSources": body.show_sources, "version": "v2"}
     asked = crawl.described(who, noted, body.origin)
     async with parts.results.database.tenant_tx(who.organisation_id) as conn:
-        job_id = await gathering.submit(
+        job_id = await extracts.submit(
             conn,
             who.organisation_id,
             good,
@@ -105,7 +105,7 @@ async def status(job_id: JobReference, who: Reader, conn: Tenant) -> Response:
     """Say how far an extraction is, and what it found."""
     del who
     job = await crawl.found(conn, job_id, EXTRACT)
-    result = await gathering.result(conn, job)
+    result = await extracts.result(conn, job)
     body: dict[str, Any] = {
         "status": _WORDS.get(job.status, "processing"),
         "data": [] if result is None or result.data is None else result.data,

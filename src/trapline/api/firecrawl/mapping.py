@@ -18,7 +18,7 @@ from trapline.errors import TookTooLong
 from trapline.pipeline.asking import Asker
 from trapline.pipeline.mapping import Mapped
 from trapline.pipeline.options import MapOptions
-from trapline.pipeline.surveying import MappedLink
+from trapline.pipeline.site_urls import MappedLink
 
 router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"], responses=responses())
 

@@ -16,8 +16,8 @@ from trapline.knowledge import applications, sources
 from trapline.knowledge.config import read_config
 from trapline.knowledge.embedding.embedders import Embedders, default_config
 from trapline.model import JobId, SourceId
-from trapline.pipeline import commissioning, filling, ingestion, renewing, source_schedules
-from trapline.pipeline.filling import Errand
+from trapline.pipeline import ingestion, remote_crawls, renewing, source_pages, source_schedules
+from trapline.pipeline.source_pages import Errand
 from trapline.pipeline.sql import ingestion as reads
 from trapline.pipeline.sql.ingestion import ShownSource
 from trapline.queue import jobs
@@ -209,9 +209,9 @@ async def refresh_source(
     row = await sources.get(conn, who.organisation_id, SourceId(source_id))
     settings = request.app.state.settings
     if row.provider == "firecrawl":
-        commissioning.require(settings)
+        remote_crawls.require(settings)
     ttl, _ = jobs.times_kept(settings)
-    job_id = await filling.refresh(conn, row, Errand(ttl))
+    job_id = await source_pages.refresh(conn, row, Errand(ttl))
     return StartedJob(job_id=job_id)
 
 

@@ -23,8 +23,8 @@ from trapline.knowledge.config import IngestConfig, read_config
 from trapline.knowledge.embedding.embedders import default_config
 from trapline.knowledge.sources import Provider
 from trapline.model import JobId, MemberId
-from trapline.pipeline import commissioning, filling, uploads
-from trapline.pipeline.filling import CRAWL_DEPTH, CRAWL_LIMIT, Errand, Wanted
+from trapline.pipeline import remote_crawls, source_pages, uploads
+from trapline.pipeline.source_pages import CRAWL_DEPTH, CRAWL_LIMIT, Errand, Wanted
 from trapline.pipeline.uploads import Collecting, Owner, Registered
 from trapline.queue import jobs
 from trapline.queue.events import ENDINGS
@@ -257,10 +257,10 @@ async def _fetch(request: Request, who: Principal, parts: Engine, wish: UrlWish)
     database: Database = request.app.state.database
     fields = UploadFields(application_id=wish.application_id, user_id=wish.user_id)
     if wish.provider == "firecrawl":
-        commissioning.require(settings)
+        remote_crawls.require(settings)
     async with database.tenant_tx(who.organisation_id) as conn:
         owner = await _owner(conn, who, fields, settings)
-        source, job_id = await filling.fetch(
+        source, job_id = await source_pages.fetch(
             conn,
             Wanted(
                 organisation_id=who.organisation_id,

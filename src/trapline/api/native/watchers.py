@@ -21,7 +21,7 @@ from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.errors import InvalidInput, NotFound, TooLarge, Unauthorised
 from trapline.model import OrganisationId
-from trapline.pipeline import reports
+from trapline.pipeline import watcher_reports
 from trapline.settings import Settings
 from trapline.store.changes import Report
 
@@ -92,7 +92,7 @@ async def receive_report(
     _check_signature(settings, whose, request, body)
     report = _read(body)
     async with database.tenant_tx(whose) as conn:
-        received = await reports.receive(conn, whose, report)
+        received = await watcher_reports.receive(conn, whose, report)
     return StoredReport(
         change_id=received.change_id,
         rescrape_job_id=received.rescrape_job_id,
@@ -111,7 +111,7 @@ class WatchSecret(BaseModel):
 @router.get("/changedetection", responses={404: {"model": Problem}})
 async def show_secret(request: Request, who: Writer) -> WatchSecret:
     """Show the secret that signs reports for the caller's organisation, and for no other."""
-    secret = reports.secret_of(_master(request.app.state.settings), who.organisation_id)
+    secret = watcher_reports.secret_of(_master(request.app.state.settings), who.organisation_id)
     return WatchSecret(organisation_id=who.organisation_id, secret=secret)
 
 
@@ -142,7 +142,7 @@ def _master(settings: Settings) -> str:
 def _check_signature(
     settings: Settings, whose: OrganisationId, request: Request, body: bytes
 ) -> None:
-    secret = reports.secret_of(_master(settings), whose)
+    secret = watcher_reports.secret_of(_master(settings), whose)
     expected = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     given = next((request.headers[name] for name in _SIGNATURES if name in request.headers), "")
     if not hmac.compare_digest(given.removeprefix("sha256=").lower().encode(), expected.encode()):
@@ -160,7 +160,7 @@ def _read(body: bytes) -> Report:
         watch_id=_clean(told.watch_id),
         watch_url=_clean(told.watch_url),
         detected_at=_moment(told.detected_at, now),
-        digest=reports.digest_of(body),
+        digest=watcher_reports.digest_of(body),
         diff_summary=_text(told.diff_summary, extra, "diff", "triggered_text"),
         snapshot_url=_text(told.snapshot_url, extra, "diff_url", "preview_url"),
         metadata=msgspec.json.decode(msgspec.json.encode(extra).replace(b"\\u0000", b"")),

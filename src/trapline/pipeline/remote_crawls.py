@@ -21,9 +21,9 @@ from trapline.knowledge.sql import sources as source_queries
 from trapline.knowledge.sql.sources import SourceRow
 from trapline.model import JobId, OrganisationId
 from trapline.pipeline import intake
-from trapline.pipeline.elsewhere import Answer, Elsewhere
 from trapline.pipeline.intake import JOB, Message
 from trapline.pipeline.kinds import ASK, INGEST, AskTask, ingest_kinds
+from trapline.pipeline.remote_firecrawl import Answer, Elsewhere
 from trapline.queue import jobs
 from trapline.queue.finishing import Finished, NewEvent
 from trapline.queue.jobs import NewJob

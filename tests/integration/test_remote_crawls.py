@@ -18,7 +18,7 @@ from tests.hooks import hook, signed
 from tests.ingesting import answering, asked, ended
 from tests.site.site import Site
 from trapline.db.pool import Database
-from trapline.pipeline import commissioning
+from trapline.pipeline import remote_crawls
 from trapline.settings import Settings
 
 SECRET = "s3cret"
@@ -275,7 +275,7 @@ async def test_without_its_settings_it_is_refused(
 
 
 def test_all_that_is_missing_is_named() -> None:
-    commissioning.require(
+    remote_crawls.require(
         Settings(
             firecrawl_url="http://a",
             public_url="http://b",

@@ -15,7 +15,7 @@ from trapline.knowledge.sources import NewSource, Provider
 from trapline.knowledge.sql import sources as queries
 from trapline.knowledge.sql.sources import SourceRow
 from trapline.model import ApplicationId, JobId, MemberId, OrganisationId, SourceId
-from trapline.pipeline import commissioning, sites, source_schedules, submit
+from trapline.pipeline import remote_crawls, sites, source_schedules, submit
 from trapline.pipeline.ingestion import refuse_busy
 from trapline.pipeline.kinds import AskTask
 from trapline.pipeline.options import CrawlOptions, PageOptions, VisitOptions
@@ -149,7 +149,7 @@ async def _start(conn: Connection, wanted: Wanted, source: SourceRow, errand: Er
     how = errand.of(source, wanted.member_id)
     if source.provider == "firecrawl":
         asked = _asked(wanted, source)
-        return await commissioning.commission(conn, wanted.organisation_id, asked, how)
+        return await remote_crawls.commission(conn, wanted.organisation_id, asked, how)
     if wanted.crawl_links:
         return await submit.crawl(conn, wanted.organisation_id, wanted.crawl(source.id), **how)
     page = wanted.page(source.id)
