@@ -34,6 +34,7 @@ def reading(
     piece_block: Ints,
     piece_size: Ints,
     echo: frozenset[str],
+    hints: list[float],
     lexicons: tuple[object, ...],
     width: int,
     /,
@@ -49,7 +50,8 @@ def scores(
     factor: float,
     /,
 ) -> bytearray: ...
-def odds(bound: float, page: Floats, /, *arrays: Floats) -> list[float]: ...
+def types(bound: float, /, *arrays: Floats) -> object: ...
+def odds(types: object, page: Floats, /) -> list[float]: ...
 def choose(
     texts: list[str], scores: Floats, words: Ints, floor: float, recall: float, /
 ) -> bytearray: ...

@@ -2,7 +2,7 @@
 
 import re
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -56,6 +56,18 @@ _DESCRIPTIONS: Final = ('meta[name="description"]', 'meta[property="og:descripti
 _LINKED_DATA: Final = 'script[type="application/ld+json"]'
 
 
+class Said(NamedTuple):
+    """What a page says of itself: the words of its title and descriptions, and of what type it is."""
+
+    echo: frozenset[str]
+    hints: list[float]
+
+
+def read_said(tree: turbohtml.Document, url: str, marked: int) -> Said:
+    """`marked` is what the page's source can hold."""
+    return Said(read_echo(tree), _values(tree, url, marked))
+
+
 def read_echo(tree: turbohtml.Document) -> frozenset[str]:
     """The words of the page's title and of its descriptions."""
     title = tree.find("title")
@@ -68,11 +80,12 @@ def read_echo(tree: turbohtml.Document) -> frozenset[str]:
 
 def read_hints(tree: turbohtml.Document, url: str, marked: int = marks.EVERYTHING) -> Floats:
     """`marked` is what the page's source can hold."""
+    return np.array(_values(tree, url, marked), dtype=np.float32)
+
+
+def _values(tree: turbohtml.Document, url: str, marked: int) -> list[float]:
     schema = _from_schema(tree, microdata=bool(marked & marks.TYPED))
-    return np.array(
-        [*_from_url(url), *_from_open_graph(tree), *schema, *_from_generator(tree)],
-        dtype=np.float32,
-    )
+    return [*_from_url(url), *_from_open_graph(tree), *schema, *_from_generator(tree)]
 
 
 def _from_url(url: str) -> list[float]:

@@ -161,11 +161,15 @@ def test_arrays_of_another_page_or_model() -> None:
 
 def test_weights_of_types_that_do_not_fit() -> None:
     model = Model((16, 16, 16))
+    weights = [model.scorer.mean[-PAGE:], model.scorer.scale[-PAGE:], *model.scorer.type_weights]
+    given: list[Any] = [array.ravel() for array in weights]
     page = model.normal(PAGE)
-    given: list[Any] = [array.ravel() for array in model.scorer._type_arrays]
-    assert len(compiled.odds(BOUND, page, *given)) == TYPES
+    types = compiled.types(BOUND, *given)
+    assert len(_native.odds(types, page)) == TYPES
     for number in range(len(given)):
-        with pytest.raises(ValueError, match="different pages"):
-            compiled.odds(BOUND, page, *without(given, number))
+        with pytest.raises(ValueError, match=r"different pages|another model"):
+            compiled.types(BOUND, *without(given, number))
     with pytest.raises(ValueError, match="different pages"):
-        compiled.odds(BOUND, page[1:], *given)
+        _native.odds(types, page[1:])
+    with pytest.raises(ValueError, match=r"incorrect name|invalid PyCapsule"):
+        _native.odds(compiled.lexicon({}), page)

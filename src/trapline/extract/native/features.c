@@ -127,7 +127,19 @@ done:
     return failed ? -1 : 0;
 }
 
-/* Numbers about the whole page, but for its hints. */
+/* What the page says of itself. */
+static int put_hints(const Page *page, float *vector) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(page->hints); i++) {
+        double value = PyFloat_AsDouble(PyList_GET_ITEM(page->hints, i));
+        if (value == -1 && PyErr_Occurred()) {
+            return -1;
+        }
+        vector[i] = (float)value;
+    }
+    return 0;
+}
+
+/* Numbers about the whole page, and its hints after them. */
 static int describe(const Page *page, const float *matrix, Py_ssize_t width, float *vector,
                     Py_ssize_t vector_size) {
     float cells[MOST_COLUMNS];
@@ -167,7 +179,7 @@ static int describe(const Page *page, const float *matrix, Py_ssize_t width, flo
         return -1;
     }
     memcpy(vector, cells, vector_size * sizeof(float));
-    return 0;
+    return put_hints(page, vector + vector_size);
 }
 
 static int read_echo(Page *page, PyObject *echo) {
@@ -248,6 +260,7 @@ static int room_for(Page *page, Room *room) {
 
 static PyObject *read_page(Page *page, PyObject *echo, Py_ssize_t width) {
     Py_ssize_t vector_size = design.counted.size + PyTuple_GET_SIZE(design.shared) + 7;
+    Py_ssize_t hints = PyList_GET_SIZE(page->hints), item = sizeof(float);
     PyObject *matrix = NULL, *vector = NULL, *keys = NULL, *result = NULL;
     Room room = {NULL, 0};
     logs_open();
@@ -260,8 +273,8 @@ static PyObject *read_page(Page *page, PyObject *echo, Py_ssize_t width) {
     count_characters(page);
     sum_up(page);
     sum_blocks(page);
-    matrix = PyByteArray_FromStringAndSize(NULL, page->blocks * width * (Py_ssize_t)sizeof(float));
-    vector = PyByteArray_FromStringAndSize(NULL, vector_size * (Py_ssize_t)sizeof(float));
+    matrix = PyByteArray_FromStringAndSize(NULL, page->blocks * width * item);
+    vector = PyByteArray_FromStringAndSize(NULL, (vector_size + hints) * item);
     keys = PyByteArray_FromStringAndSize(NULL, KEYS * page->blocks * (Py_ssize_t)sizeof(int64_t));
     if (matrix == NULL || vector == NULL || keys == NULL || read_sections(page) < 0) {
         goto done;
@@ -308,10 +321,10 @@ PyObject *native_reading(PyObject *module, PyObject *args) {
     PyObject *echo, *lexicons[4], *result = NULL;
     Py_ssize_t width;
     Page page = {0};
-    if (!PyArg_ParseTuple(args, "O!y*y*y*O!y*y*y*y*y*y*O!(OOOO)n", &PyList_Type, &page.nodes, array,
+    if (!PyArg_ParseTuple(args, "O!y*y*y*O!y*y*y*y*y*y*O!O!(OOOO)n", &PyList_Type, &page.nodes, array,
                           array + 1, array + 2, &PyList_Type, &page.texts, array + 3, array + 4,
                           array + 5, array + 6, array + 7, array + 8, &PyFrozenSet_Type, &echo,
-                          lexicons, lexicons + 1, lexicons + 2, lexicons + 3, &width)) {
+                          &PyList_Type, &page.hints, lexicons, lexicons + 1, lexicons + 2, lexicons + 3, &width)) {
         return NULL;
     }
     const int64_t **places[ARRAYS] = {&page.code,      &page.parent,      &page.last,

@@ -183,6 +183,7 @@ static PyMethodDef methods[] = {
     {"links", native_links, METH_VARARGS, "Read the links of a page."},
     {"network", native_network, METH_VARARGS, "Arrange the weights of a network."},
     {"scores", native_scores, METH_VARARGS, "Judge the blocks of a page."},
+    {"types", native_types, METH_VARARGS, "Arrange the weights that tell types of pages."},
     {"odds", native_odds, METH_VARARGS, "Say what speaks for each type of page."},
     {"common_words", native_common_words, METH_VARARGS, "Count words, and the common ones."},
     {"seeker", native_seeker, METH_O, "Prepare a look for attributes."},

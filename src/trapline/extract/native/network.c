@@ -27,12 +27,6 @@ typedef struct {
     Py_ssize_t size;
 } Scale;
 
-static inline float standard(float value, float mean, float scale, float bound) {
-    value = (value - mean) * scale;
-    value = value < -bound ? -bound : value;
-    return value > bound ? bound : value;
-}
-
 #define GLUED(one, other) one##other
 #define JOINED(one, other) GLUED(one, other)
 
@@ -462,62 +456,4 @@ PyObject *native_scores(PyObject *module, PyObject *args) {
         PyBuffer_Release(array + i);
     }
     return result;
-}
-
-/* What speaks for each type of page. */
-static PyObject *odds_of(const Py_buffer *array, float bound) {
-    Py_ssize_t size = numbers_in(array), hidden = numbers_in(array + 4), item = sizeof(float);
-    Py_ssize_t types = numbers_in(array + 6);
-    const Py_ssize_t wanted[] = {size, size, size, size * hidden, hidden, hidden * types, types};
-    for (int i = 0; i < 7; i++) {
-        if (array_fits(array + i, wanted[i], item) < 0) {
-            return NULL;
-        }
-    }
-    float *inner = PyMem_Malloc((hidden + 1) * sizeof(float));
-    PyObject *odds = PyList_New(types);
-    if (inner == NULL || odds == NULL) {
-        PyMem_Free(inner);
-        Py_XDECREF(odds);
-        return PyErr_NoMemory();
-    }
-    const float *given = array[0].buf, *mean = array[1].buf, *scale = array[2].buf;
-    const float *first = array[3].buf, *second = array[5].buf, *bias = array[6].buf;
-    memcpy(inner, array[4].buf, array[4].len);
-    for (Py_ssize_t i = 0; i < size; i++) {
-        float said = standard(given[i], mean[i], scale[i], bound);
-        for (Py_ssize_t j = 0; j < hidden; j++) {
-            inner[j] += said * first[i * hidden + j];
-        }
-    }
-    for (Py_ssize_t type = 0; type < types; type++) {
-        float sum = bias[type];
-        for (Py_ssize_t j = 0; j < hidden; j++) {
-            sum += (inner[j] > 0 ? inner[j] : 0) * second[j * types + type];
-        }
-        PyObject *value = PyFloat_FromDouble(sum);
-        if (value == NULL) {
-            Py_CLEAR(odds);
-            break;
-        }
-        PyList_SET_ITEM(odds, type, value);
-    }
-    PyMem_Free(inner);
-    return odds;
-}
-
-PyObject *native_odds(PyObject *module, PyObject *args) {
-    (void)module;
-    enum { GIVEN = 7 };
-    Py_buffer array[GIVEN];
-    float bound;
-    if (!PyArg_ParseTuple(args, "fy*y*y*y*y*y*y*", &bound, array, array + 1, array + 2, array + 3,
-                          array + 4, array + 5, array + 6)) {
-        return NULL;
-    }
-    PyObject *odds = odds_of(array, bound);
-    for (int i = 0; i < GIVEN; i++) {
-        PyBuffer_Release(array + i);
-    }
-    return odds;
 }

@@ -4,6 +4,13 @@
 
 #include "native.h"
 
+/* What a column is shifted, multiplied and bounded by. */
+static inline float standard(float value, float mean, float scale, float bound) {
+    value = (value - mean) * scale;
+    value = value < -bound ? -bound : value;
+    return value > bound ? bound : value;
+}
+
 /* Ways in which blocks belong together, their page being the first; and what else a block is told of
  * others: its neighbours, those before and those after. */
 enum { GROUPS = 7, NEAR_CONTEXTS = 3, CONTEXTS = GROUPS + NEAR_CONTEXTS };

@@ -24,7 +24,7 @@ typedef struct {
 
 typedef struct {
     /* Given. */
-    PyObject *nodes, *texts;
+    PyObject *nodes, *texts, *hints;
     Py_ssize_t size, blocks, pieces;
     const int64_t *code, *parent, *last, *words, *owner, *first, *piece_row, *piece_block, *piece_size;
     Lexicon *names, *short_texts, *headings, *prose, echo;
