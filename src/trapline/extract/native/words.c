@@ -90,16 +90,24 @@ int spaced_out(PyObject *text, Py_ssize_t longest, Lowered *lowered) {
     if (lowered_open(lowered, size > 4 * longest ? size : 4 * longest) < 0) {
         return -1;
     }
-    int kind = PyUnicode_KIND(text);
-    const Py_UCS1 *bytes = PyUnicode_1BYTE_DATA(text);
-    const void *data = PyUnicode_DATA(text);
-    for (Py_ssize_t i = 0; kind == PyUnicode_1BYTE_KIND && i < size; i++) {
-        lowered->inside[i] = bytes[i] != ' ';
+    uint8_t *restrict inside = lowered->inside;
+    if (PyUnicode_KIND(text) == PyUnicode_1BYTE_KIND) {
+        const Py_UCS1 *restrict letters = PyUnicode_1BYTE_DATA(text);
+        for (Py_ssize_t i = 0; i < size; i++) {
+            inside[i] = letters[i] != ' ';
+        }
+    } else if (PyUnicode_KIND(text) == PyUnicode_2BYTE_KIND) {
+        const Py_UCS2 *restrict letters = PyUnicode_2BYTE_DATA(text);
+        for (Py_ssize_t i = 0; i < size; i++) {
+            inside[i] = letters[i] != ' ';
+        }
+    } else {
+        const Py_UCS4 *restrict letters = PyUnicode_4BYTE_DATA(text);
+        for (Py_ssize_t i = 0; i < size; i++) {
+            inside[i] = letters[i] != ' ';
+        }
     }
-    for (Py_ssize_t i = 0; kind != PyUnicode_1BYTE_KIND && i < size; i++) {
-        lowered->inside[i] = PyUnicode_READ(kind, data, i) != ' ';
-    }
-    memset(lowered->inside + size, 0, CHUNK);
+    memset(inside + size, 0, CHUNK);
     lowered->size = size;
     return 0;
 }
@@ -118,12 +126,14 @@ static inline uint8_t is_inside(uint8_t byte, int prose) {
                  : is_below(byte, 'a', 26) | is_below(byte, '0', 10) | (byte == '_');
 }
 
-static inline void lower_plain(const uint8_t *from, Py_ssize_t size, Lowered *lowered, int prose) {
+/* Compilers must know that letters are not written where they are read, to take many at once. */
+static inline void lower_plain(const uint8_t *restrict from, Py_ssize_t size, Lowered *lowered,
+                               int prose) {
+    uint8_t *restrict bytes = lowered->bytes, *restrict inside = lowered->inside;
     for (Py_ssize_t i = 0; i < size; i++) {
-        lowered->bytes[i] = small(from[i]);
-    }
-    for (Py_ssize_t i = 0; i < size; i++) {
-        lowered->inside[i] = is_inside(lowered->bytes[i], prose);
+        uint8_t lower = small(from[i]);
+        bytes[i] = lower;
+        inside[i] = is_inside(lower, prose);
     }
     lowered->size = size;
 }
@@ -331,10 +341,12 @@ int summary_of_names(Lexicon *lexicon, PyObject *first, PyObject *second, Lowere
             add_names(names[i], room);
         }
     }
+    const uint8_t *restrict bytes = room->bytes;
+    uint8_t *restrict inside = room->inside;
     for (Py_ssize_t i = 0; i < room->size; i++) {
-        room->inside[i] = is_below(room->bytes[i], 'a', 26);
+        inside[i] = is_below(bytes[i], 'a', 26);
     }
-    memset(room->inside + room->size, 0, CHUNK);
+    memset(inside + room->size, 0, CHUNK);
     Known known = {0};
     Words words = words_of(room);
     Py_ssize_t start, end;
