@@ -135,10 +135,12 @@ static void put_neighbours(const Page *page, Py_ssize_t block, Row *row) {
         put(row, before >= 0 ? page->density[before] : -1.0);
         put(row, after < size ? page->density[after] : -1.0);
     }
-    for (int span = 4; span <= 12; span += 8) {
+    for (int number = 0; number < SPANS; number++) {
+        int span = span_of(number);
         const int64_t *before = page->passed[block > span ? block - span : 0];
         const int64_t *to = page->passed[block + span + 1 < size ? block + span + 1 : size];
-        put(row, log1p((to[NEAR_WORDS] - before[NEAR_WORDS]) / (2.0 * span + 1)));
+        uint64_t words = (uint64_t)(to[NEAR_WORDS] - before[NEAR_WORDS]);
+        put(row, words < NEAR_LOGS ? near_logs[number][words] : log1p((int64_t)words / (2.0 * span + 1)));
         double chars = at_least_one(to[NEAR_CHARS] - before[NEAR_CHARS]);
         put(row, (to[NEAR_LINKS] - before[NEAR_LINKS]) / chars);
     }
@@ -201,7 +203,7 @@ void put_record(const Page *page, Py_ssize_t block, const Alike *alike, Row *row
     put(row, log_of(page->repeats[page->owner[block]]));
     put(row, log_of(page->repeats[page->level[block][1]]));
     put(row, log_of(alike->count[group]));
-    put(row, log1p((double)alike->words[group] / alike->count[group]));
+    put(row, alike->mean[group]);
     put(row, alike->words[group] / at_least_one(total(page, 0, WORDS)));
 }
 

@@ -60,6 +60,9 @@ static int find_alike(const Page *page, Alike *alike, int64_t *keys) {
         alike->count[group] += 1;
         alike->words[group] += page->words[block];
     }
+    for (int32_t group = 0; group < groups.count; group++) {
+        alike->mean[group] = log1p((double)alike->words[group] / alike->count[group]);
+    }
     numbers_close(&groups);
     return 0;
 }
@@ -68,13 +71,14 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
     Py_ssize_t blocks = page->blocks;
     int64_t(*parts)[MAX_INLINED] = PyMem_Malloc((blocks + 1) * sizeof(*parts));
     int64_t *sums = PyMem_Calloc(2 * (blocks + 1), sizeof(int64_t));
+    double *means = PyMem_Malloc((blocks + 1) * sizeof(double));
     int32_t *small = PyMem_Calloc(3 * (blocks + 2), sizeof(int32_t));
     int failed = 1;
-    if (parts == NULL || sums == NULL || small == NULL) {
+    if (parts == NULL || sums == NULL || means == NULL || small == NULL) {
         PyErr_NoMemory();
         goto done;
     }
-    Alike alike = {small, sums, sums + blocks + 1};
+    Alike alike = {small, sums, sums + blocks + 1, means};
     int32_t *number = small + blocks + 2, *copies = number + blocks + 2;
     if (find_alike(page, &alike, keys) < 0 || number_texts(page, number, copies) < 0) {
         goto done;
@@ -123,6 +127,7 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
 done:
     PyMem_Free(parts);
     PyMem_Free(sums);
+    PyMem_Free(means);
     PyMem_Free(small);
     return failed ? -1 : 0;
 }

@@ -62,6 +62,7 @@ enum { MOST_COLUMNS = 2 * MAX_LISTED + MAX_WITHIN + MAX_INLINED + 256 };
 typedef struct {
     int32_t *group;
     int64_t *count, *words;
+    double *mean;
 } Alike;
 
 /* What is known of a block's place once all before it are counted. */
@@ -70,8 +71,15 @@ typedef struct {
     int64_t words, all_words, prose, all_prose;
 } Progress;
 
-/* log1p of the smaller counts; made by `logs_open`. */
-extern double logs[LOGS];
+/* How far blocks are near: two measures. */
+enum { SPANS = 2, NEAR_LOGS = 1024 };
+
+static inline int span_of(int number) {
+    return 4 + 8 * number;
+}
+
+/* log1p of the smaller counts, and of means of them over what is near; made by `logs_open`. */
+extern double logs[LOGS], near_logs[SPANS][NEAR_LOGS];
 void logs_open(void);
 
 /* Nothing is less than none, but for a sum that has outgrown its bits. */

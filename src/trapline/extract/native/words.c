@@ -323,13 +323,11 @@ static void add_names(PyObject *names, Lowered *room) {
     room->size = at;
 }
 
-int summary_of_names(Lexicon *lexicon, PyObject *first, PyObject *second, Lowered *room,
-                     Summary *summary) {
+static int read_names(Lexicon *lexicon, PyObject *const names[2], Lowered *room, Summary *summary) {
     /* Whoever reads names has a stamp of its own, which marks the words that it has met. */
     static int64_t stamps = 0;
     int64_t stamp = stamps++;
     Py_ssize_t letters = 0;
-    PyObject *names[] = {first, second};
     for (int i = 0; i < 2; i++) {
         letters += names[i] == Py_None ? 0 : PyUnicode_GET_LENGTH(names[i]);
     }
@@ -358,5 +356,33 @@ int summary_of_names(Lexicon *lexicon, PyObject *first, PyObject *second, Lowere
         }
     }
     *summary = summary_of(&known);
+    return 0;
+}
+
+/* Pages of a site, and elements of a page, have the same names: what these score is remembered, each in
+ * the one place that is its own, where another may come. */
+int summary_of_names(Lexicon *lexicon, PyObject *const names[2], const int64_t key[2], Lowered *room,
+                     Summary *summary) {
+    enum { PLACES = 1024 };
+    if (lexicon->remembered == NULL) {
+        /* Of no names, which score nothing. */
+        lexicon->remembered = PyMem_Calloc(PLACES, sizeof(Remembered));
+        if (lexicon->remembered == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+    }
+    uint64_t hash = mixed((uint64_t)key[0] ^ hash_secret[0], (uint64_t)key[1] ^ hash_secret[1]);
+    Remembered *known = lexicon->remembered + hash % PLACES;
+    if (known->key[0] != key[0] || known->key[1] != key[1]) {
+        if (read_names(lexicon, names, room, &known->summary) < 0) {
+            known->key[0] = known->key[1] = 0;
+            known->summary = (Summary){0, 0, 0};
+            return -1;
+        }
+        known->key[0] = key[0];
+        known->key[1] = key[1];
+    }
+    *summary = known->summary;
     return 0;
 }

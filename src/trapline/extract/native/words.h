@@ -27,12 +27,23 @@ int spaced_out(PyObject *text, Py_ssize_t longest, Lowered *lowered);
 /* Some letters of a text as UTF-8; how many bytes they are. */
 Py_ssize_t write_part(PyObject *text, Py_ssize_t from, Py_ssize_t to, uint8_t *bytes);
 
+typedef struct {
+    float mean, low, high;
+} Summary;
+
+/* What the names of an element score, under the hashes of its class and of its id. */
+typedef struct {
+    int64_t key[2];
+    Summary summary;
+} Remembered;
+
 /* Words and their scores. A slot has the first bits of a word's hash and, from 2, the number of its
  * score (1 for none): all that is read to learn that a word is not there, and nearly all to learn what it scores. */
 typedef struct {
     uint64_t *slots;
     int64_t *stamps;
     double *scores;
+    Remembered *remembered;
     size_t mask;
 } Lexicon;
 
@@ -41,10 +52,6 @@ int lexicon_open(Lexicon *lexicon, Py_ssize_t words);
 void lexicon_close(Lexicon *lexicon);
 /* Adds a word without a score. */
 int lexicon_add(Lexicon *lexicon, PyObject *word, Lowered *room);
-
-typedef struct {
-    float mean, low, high;
-} Summary;
 
 /* The hashes of words that are to be looked up. */
 typedef struct {
@@ -59,7 +66,8 @@ int seek_prose(const Lexicon *lexicon, PyObject *text, Lowered *room, Sought *so
 /* What words score, each once or as often as it is there. */
 Summary summary_of_few(const Lexicon *lexicon, const Sought *sought);
 Summary summary_of_all(const Lexicon *lexicon, const Sought *sought);
-int summary_of_names(Lexicon *lexicon, PyObject *first, PyObject *second, Lowered *room,
+/* What the names of an element score: its class and its id, or None, and their hashes. */
+int summary_of_names(Lexicon *lexicon, PyObject *const names[2], const int64_t key[2], Lowered *room,
                      Summary *summary);
 
 /* The first byte is the lowest one on every machine; compilers make one load of it. */
