@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 import asyncpg
@@ -17,6 +17,7 @@ from asyncpg.transaction import Transaction
 
 from trapline.db import connection, embedded, migrate, requirements, roles
 from trapline.db.connection import LOST, TENANT, WORKER, Connection, OwnConnection
+from trapline.db.standby import Pool, Standby
 from trapline.errors import DatabaseUnavailable, Forbidden
 from trapline.logs import get_logger
 from trapline.model import MemberId, OrganisationId
@@ -34,7 +35,6 @@ _ENTER = (
     " set_config('trapline.member_id', '{member}', true)"
 )
 
-Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 T = TypeVar("T")
 
 
@@ -46,6 +46,7 @@ class Database:
     settings: Settings
     worker_pool: Pool
     tenant_pool: Pool
+    standby: Standby
 
     @property
     def dsn(self) -> str:
@@ -76,7 +77,9 @@ class Database:
             )
             renewal = asyncio.create_task(_renew((worker_pool, tenant_pool), settings))
             stack.callback(renewal.cancel)
-            yield cls(found, settings, worker_pool, tenant_pool)
+            standby = Standby(worker_pool)
+            stack.push_async_callback(standby.aclose)
+            yield cls(found, settings, worker_pool, tenant_pool, standby)
 
     @asynccontextmanager
     async def system_tx(self) -> AsyncIterator[Connection]:
@@ -101,8 +104,7 @@ class Database:
         deadline = asyncio.get_running_loop().time() + _PATIENCE
         while True:
             try:
-                async with self.worker_pool.acquire() as conn:
-                    return await run(conn)
+                return await self.standby.run(run)
             except LOST as error:
                 await _wait_for(self.server, error, deadline)
 
