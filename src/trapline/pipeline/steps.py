@@ -395,10 +395,10 @@ class Steps:
             self._paces.clear()
         self._paces[host] = pace
         gap = gate_of(pace, self._rules(crawl)).gap
-        quiet = [
-            moment for moment in (pace.quiet_until, _asked_pause(crawl, url, fetched)) if moment
-        ]
-        return GateChange(timedelta(seconds=gap), pace.pressure, max(quiet, default=None))
+        quiet, asked = pace.quiet_until, _asked_pause(crawl, url, fetched)
+        if quiet is None or (asked is not None and asked > quiet):
+            quiet = asked
+        return GateChange(timedelta(seconds=gap), pace.pressure, quiet)
 
 
 def _asked_pause(crawl: Crawl, url: str, fetched: Fetched) -> datetime | None:
