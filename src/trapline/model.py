@@ -6,13 +6,14 @@ Ids are distinct types, so that swapped arguments fail the type check.
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import NewType, Protocol
 from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 
 from trapline.errors import ExitCode
@@ -88,8 +89,7 @@ class Image:
     alt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(Struct, frozen=True):
     """What a page or a file says about itself.
 
     `declared` holds every other meta tag under its own name, and the Firecrawl names
@@ -114,11 +114,10 @@ class Metadata:
     words: int = 0
     reading_minutes: int = 0
     pages: int | None = None
-    declared: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    declared: Mapping[str, str | tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """What extraction makes of a body. Fields of formats that were not asked for stay empty.
 
     `text` and `markdown` are the main content (the whole page with `only_main_content=False`);
@@ -132,7 +131,7 @@ class Document:
     markdown: str = ""
     html: str | None = None
     raw_html: str | None = None
-    metadata: Metadata = field(default_factory=Metadata)
+    metadata: Metadata = Metadata()
     links: tuple[Link, ...] = ()
     images: tuple[Image, ...] = ()
     language: str | None = None

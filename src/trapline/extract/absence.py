@@ -7,9 +7,11 @@ status codes is longer; a start page is a page, whatever it says.
 import re
 from typing import Final
 
+from trapline.extract.language import common_words
 from trapline.model import Document
 
 _MOST_WORDS: Final = 120
+_FIRST_LETTERS: Final = 1_000
 _LONGEST_HEADLINE: Final = 120
 _THING: Final = r"(?:page|file|document|resource|url|content|article|entry|item|product|address)"
 _SAYS_SO: Final = re.compile(
@@ -31,13 +33,19 @@ _SAYS_SO: Final = re.compile(
 def says_it_is_not_there(document: Document) -> bool:
     """Tell whether a page is no more than the message that there is no such page."""
     _, _, path = document.url.partition("://")[2].partition("/")
-    if not path or len(document.text.split(maxsplit=_MOST_WORDS)) >= _MOST_WORDS:
+    if not path or _is_long(document.text):
         return False
     return any(
         _SAYS_SO.search(line[:_LONGEST_HEADLINE].strip())
         for line in (document.metadata.title or "", _headline(document))
         if line
     )
+
+
+def _is_long(text: str) -> bool:
+    # Most texts are, and show it soon.
+    found, _ = common_words(text, _FIRST_LETTERS, ())
+    return found >= _MOST_WORDS or len(text.split(maxsplit=_MOST_WORDS)) >= _MOST_WORDS
 
 
 def _headline(document: Document) -> str:

@@ -23,10 +23,11 @@ _BLOCK: Final = "h1,h2,h3,h4,h5,h6,p,li,div,dd,td,th,summary"
 _AS_IT_IS: Final = "pre"
 
 
-def mark_breaks(body: turbohtml.Element, converted: tuple[str, ...]) -> None:
+def mark_breaks(breaks: Iterable[turbohtml.Element], converted: tuple[str, ...]) -> None:
     """Rename breaks that stand in elements which are converted; those at a link's edge leave it."""
     holders = ",".join(converted)
-    for found in body.select(",".join(f"{tag} br" for tag in converted)):
+    # All of them before any is moved.
+    for found in [one for one in breaks if one.closest(holders) is not None]:
         if found.closest(_AS_IT_IS) is not None:
             continue
         _leave_link(found)

@@ -2,13 +2,18 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from itertools import chain, islice, pairwise
 
 import turbohtml
 
 from trapline.extract import jsonld, marks
 from trapline.extract.dates import YEAR, iso_date
+
+# Not by way of `compiled`: who reads files needs this, and not numpy.
+try:
+    from trapline.extract import _native
+except ImportError:
+    _native = None  # type: ignore[assignment]
 
 _AUTHOR = (
     "author", "article:author", "dc.creator", "dcterms.creator", "dc.contributor", "parsely-author",
@@ -24,12 +29,15 @@ _MODIFIED = (
     "article:modified_time", "og:updated_time", "og:modified_time", "datemodified", "lastmod",
     "last-modified", "dcterms.modified", "dc.date.modified", "article.updated", "revised",
 )  # fmt: skip
+# Whether one of them is there is asked of every page, and most have none.
+_AUTHOR_NAMES, _DATED_NAMES = frozenset(_AUTHOR), frozenset((*_PUBLISHED, *_MODIFIED))
 _ARTICLE_WORDS = ("article", "posting", "report", "webpage", "product", "recipe", "videoobject")
 _MAX_NAME = 120
 _NOT_NAMES = {
     "about", "sign", "log", "login", "written", "author", "authors", "view", "read", "posts", "share",
     "admin", "administrator", "name", "anonymous", "unknown", "undefined", "null",
 }  # fmt: skip
+_LABELS = (("twitter:label1", "twitter:data1"), ("twitter:label2", "twitter:data2"))
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _STEPS_UP = 3
 _MAX_LINES = 60
@@ -37,6 +45,8 @@ _MAX_LINE = 80
 _MAX_CALLED = 12
 _BY_WORDS = re.compile(r"^(?:written |posted |reviewed )?by:?\s+", re.IGNORECASE)
 _BY = re.compile(r"(?:(?:written|posted|started) )?by:?(?:\s+(.*))?$", re.IGNORECASE)
+# What a line begins with that has a name, and perhaps more.
+_MAY_NAME = re.compile(r"\s*(?:by|written|posted|started)", re.IGNORECASE)
 # Two to four words that begin with a capital, or one handle.
 _LIKE_NAME = re.compile(r"[^\W\d_a-z][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){1,3}|[\w.-]{3,24}")
 
@@ -60,15 +70,26 @@ class Byline:
         self._marked = marked
         # What the page is about comes first: an article before the web page, others last.
         self._nodes = sorted(nodes, key=_rank) if len(nodes) > 1 else nodes
+        self._published: list[str | None] = []
+        self._read_lines: list[str] | None = None
 
-    @cached_property
+    @property
     def published(self) -> str | None:
         """When the page says it was first published; its URL is not asked."""
+        if not self._published:
+            self._published.append(self._declared_date() or self._shown_date())
+        return self._published[0]
+
+    def _declared_date(self) -> str | None:
         return (
             _from_meta(self._folded, _PUBLISHED)
             or _from_nodes(self._nodes, "datePublished")
             or (_from_marks(self._tree) if self._marked & marks.DATED else None)
-            or _from_times(self._tree)
+        )
+
+    def _shown_date(self) -> str | None:
+        return (
+            _from_times(self._tree)
             or _from_nodes(self._nodes, "dateCreated")
             or _from_nodes(self._nodes, "uploadDate")
             or _from_lines(self._lines)
@@ -86,12 +107,11 @@ class Byline:
         publisher = None
         for text in chain(self._declared_authors(), self._shown_authors()):
             name = _person(text)
-            if name and name.lower() not in self._organisations:
+            if name and name.lower() not in self._organisations():
                 return name
             publisher = publisher or name
         return publisher
 
-    @cached_property
     def _organisations(self) -> frozenset[str]:
         """The names of the site and of those who publish it, in lower case."""
         names = [self._folded.get("og:site_name"), self._folded.get("application-name")]
@@ -103,14 +123,17 @@ class Byline:
         return frozenset(squeezed(name).lower() for name in names if name)
 
     def _declared_authors(self) -> Iterator[str]:
-        yield from (self._folded[name] for name in _AUTHOR if name in self._folded)
-        yield from _authors_of(self._nodes)
+        if not _AUTHOR_NAMES.isdisjoint(self._folded):
+            yield from (self._folded[name] for name in _AUTHOR if name in self._folded)
+        if self._nodes:
+            yield from _authors_of(self._nodes)
         yield from _labelled(self._folded)
         if self._marked & marks.CREDITED:
             yield from _marked_names(self._tree)
 
     def _shown_authors(self) -> Iterator[str]:
-        yield from _written_by(self._lines)
+        if self._lines:
+            yield from _written_by(self._lines)
         if self._marked & marks.AUTHOR_LINK:
             yield from _like_names(self._tree.select("a[href*='/author']")[:_MAX_CALLED])
         # A name in a class is a guess; on a page without a date it is mostly a wrong one.
@@ -118,9 +141,11 @@ class Byline:
             called = self._tree.select("[class*=author], [class*=byline], a.username")
             yield from _like_names(called[:_MAX_CALLED])
 
-    @cached_property
+    @property
     def _lines(self) -> list[str]:
-        return headline_lines(self._tree)
+        if self._read_lines is None:
+            self._read_lines = headline_lines(self._tree)
+        return self._read_lines
 
 
 def _rank(node: jsonld.Node) -> int:
@@ -129,29 +154,39 @@ def _rank(node: jsonld.Node) -> int:
 
 
 def _from_meta(folded: Mapping[str, str], names: Iterable[str]) -> str | None:
+    if _DATED_NAMES.isdisjoint(folded):
+        return None
     dates = (iso_date(folded[name]) for name in names if name in folded)
     return next(filter(None, dates), None)
 
 
 def _from_nodes(nodes: list[jsonld.Node], name: str) -> str | None:
+    if not nodes:
+        return None
     dates = (iso_date(value) for node in nodes if isinstance(value := node.get(name), str))
     return next(filter(None, dates), None)
 
 
 def headline_lines(tree: turbohtml.Document) -> list[str]:
-    """The short texts around the headline, where people put the byline."""
-    headline = tree.find("h1")
-    around = headline
-    for _ in range(_STEPS_UP):
-        parent = around.parent if around else None
-        if isinstance(parent, turbohtml.Element) and parent.tag not in ("body", "html"):
-            around = parent
+    """The short texts around the headline, where people put the byline; none if it cannot be there."""
+    headline = around = tree.find("h1")
     if headline is None or around is None:
         return []
+    for _ in range(_STEPS_UP):
+        parent = around.parent
+        if isinstance(parent, turbohtml.Element) and parent.tag not in ("body", "html"):
+            around = parent
+    texts = list(islice(around.stripped_strings, _MAX_LINES))
+    if not may_tell(texts):
+        return []
     title = squeezed(headline.text)
-    texts = islice(around.stripped_strings, _MAX_LINES)
     lines = (squeezed(text) for text in texts if len(text) <= _MAX_LINE or _may_shrink(text))
     return [line for line in lines if len(line) <= _MAX_LINE and line not in title]
+
+
+def may_tell_in_python(texts: list[str]) -> bool:
+    """Whether one of some texts can begin with who wrote it, or have a year in it."""
+    return any(map(_MAY_NAME.match, texts)) or YEAR.search("\n".join(texts)) is not None
 
 
 def _may_shrink(text: str) -> bool:
@@ -160,7 +195,7 @@ def _may_shrink(text: str) -> bool:
 
 
 def _from_lines(lines: list[str]) -> str | None:
-    if not YEAR.search("\n".join(lines)):
+    if not lines or not YEAR.search("\n".join(lines)):
         return None
     return next((found for line in lines if (found := iso_date(line))), None)
 
@@ -181,6 +216,8 @@ def _from_classes(tree: turbohtml.Document) -> str | None:
 def _from_times(tree: turbohtml.Document) -> str | None:
     """The date of a time element: marked as the publication's, in the content, any."""
     times = tree.find_all("time")[:50]
+    if not times:
+        return None
     marked = (t for t in times if _is_publication(t))
     placed = (t for t in times if t.closest("article, main, header"))
     for time in chain(marked, placed, times):
@@ -218,9 +255,9 @@ def _name_of(author: object, by_id: Mapping[object, jsonld.Node]) -> str | None:
 
 def _labelled(folded: Mapping[str, str]) -> Iterator[str]:
     """Twitter cards carry label and value in a pair of tags."""
-    for number in "12":
-        if folded.get(f"twitter:label{number}", "").lower() in ("written by", "author", "by"):
-            yield folded.get(f"twitter:data{number}", "")
+    for label, value in _LABELS:
+        if label in folded and folded[label].lower() in ("written by", "author", "by"):
+            yield folded.get(value, "")
 
 
 def _marked_names(tree: turbohtml.Document) -> Iterator[str]:
@@ -269,3 +306,7 @@ def _person(text: str) -> str | None:
 def squeezed(text: str) -> str:
     """A text on one line, with single spaces."""
     return " ".join(text.split())
+
+
+_AVAILABLE = _native is not None
+may_tell = _native.may_tell if _AVAILABLE else may_tell_in_python

@@ -7,9 +7,9 @@ the bytes themselves are asked.
 
 import codecs
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from turbohtml.detect import detect
 
 _MARKS: Final = (
@@ -24,12 +24,12 @@ _META: Final = re.compile(
 )
 _META_WITHIN: Final = 4096
 _SAMPLE: Final = 200_000
+_FIRST_OF_MARKS: Final = bytes(mark[0] for mark, _ in _MARKS)
 _HOLE: Final = "\ufffd"
 _TOLERATED_HOLES: Final = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(Struct, frozen=True):
     text: str
     encoding: str
     doubtful: bool = False
@@ -37,7 +37,7 @@ class Decoded:
 
 
 def decode(body: bytes, content_type: str | None) -> Decoded:
-    for mark, encoding in _MARKS:
+    for mark, encoding in _MARKS if body and body[0] in _FIRST_OF_MARKS else ():
         if body.startswith(mark):
             return Decoded(body[len(mark) :].decode(encoding, "replace"), encoding)
     if not _is_shifted(body, content_type):
@@ -71,6 +71,8 @@ def _declared(body: bytes, content_type: str | None) -> str | None:
 
 def _without_nulls(body: bytes) -> bytes:
     """UTF-16 without a mark is mostly ASCII with a null beside each letter; anything else keeps them."""
+    if body.find(0, 0, 1000) < 0:
+        return body
     head = body[:1000]
     return b"\xff" if len(head) > 1 and head.count(0) * 3 > len(head) else body
 

@@ -1,6 +1,7 @@
 """Code blocks: the language that highlighters hide in class names, without line numbers."""
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -19,11 +20,10 @@ _NOT_LANGUAGES: Final = frozenset(
 _STEPS_UP: Final = 3
 
 
-def mark_code(body: turbohtml.Element, marked: int = EVERYTHING) -> None:
-    """Give every code block a `code` element that names its language."""
-    blocks = body.find_all("pre")
-    if not blocks:
-        return
+def mark_code(
+    body: turbohtml.Element, blocks: Iterable[turbohtml.Element], marked: int = EVERYTHING
+) -> None:
+    """Give every block of code in the body a `code` element that names its language."""
     if marked & GUTTER_CLASS:
         for gutter in body.select(_GUTTERS):
             gutter.decompose()

@@ -5,13 +5,17 @@ cycles: whoever looks for cycles among them looks in vain, for a tenth of the ti
 """
 
 import gc
-from contextlib import ContextDecorator
+from collections.abc import Callable
+from functools import wraps
 from threading import Lock
 from types import TracebackType
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
+
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
 
 
-class HeldOff(ContextDecorator):
+class HeldOff:
     """One for the process, for the collector is: may be entered again while it is, and by threads.
 
     Whoever leaves lets the collector go on, even if others are still inside: they are a little
@@ -23,6 +27,16 @@ class HeldOff(ContextDecorator):
         self._lock = Lock()
         self._inside = 0
         self._was_on = False
+
+    def __call__(self, function: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
+        """Let a function run with the collector off."""
+
+        @wraps(function)
+        def inside(*args: _Given.args, **kwargs: _Given.kwargs) -> _Made:
+            with self:
+                return function(*args, **kwargs)
+
+        return inside
 
     def __enter__(self) -> None:
         with self._lock:

@@ -153,12 +153,22 @@ def choose(scores: Floats, found: Blocks, recall: float = 1.0) -> Flags:
     return np.frombuffer(chosen, dtype=np.bool_)
 
 
-def prune(outline: Outline, found: Blocks, chosen: Flags) -> None:
+def prune(outline: Outline, found: Blocks, chosen: Flags) -> Outline:
     """What `pruning.prune` does."""
-    _native.prune(
-        outline.nodes, outline.code, outline.parent, outline.last,
+    left, starts = _native.prune(
+        outline.nodes, outline.code, outline.parent, outline.last, outline.by_code,
         found.words, found.first, found.piece_row, found.piece_block, chosen,
     )  # fmt: skip
+    return CompiledOutline(
+        outline.nodes,
+        outline.code,
+        outline.parent,
+        outline.last,
+        _ints(left),
+        starts,
+        outline.doublings,
+        outline.cut,
+    )
 
 
 def chosen_text(chosen: Flags, found: Blocks, outline: Outline) -> str:

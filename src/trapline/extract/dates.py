@@ -61,6 +61,8 @@ def iso_date(text: str) -> str | None:
 
 def date_in_url(url: str) -> str | None:
     """The day that a URL such as `/2024/05/17/title` names."""
+    if "/20" not in url and "/19" not in url:
+        return None
     match = _IN_URL.search(url)
     if match is None or not match.group(3):
         return None

@@ -1,6 +1,7 @@
 """Footnotes: a reference becomes `[^1]`, the note it leads to `[^1]: …`."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 import turbohtml
@@ -16,6 +17,7 @@ _REFERENCES: Final = (
     'a[role="doc-noteref"]',
     'a[rel="footnote"]',
 )
+_MARKS: Final = (("class", "footnote-ref"), ("role", "doc-noteref"), ("rel", "footnote"))
 _TARGETS: Final = re.compile(
     r"^(?:fn|footnote|cite_note|note|ftn|endnote|en)[\w:.-]*$", re.IGNORECASE
 )
@@ -26,16 +28,21 @@ _LABEL: Final = re.compile(r"[^\w-]+")
 
 
 def mark_footnotes(
-    body: turbohtml.Element, marked: int = EVERYTHING, *, raised: bool = True
+    body: turbohtml.Element,
+    anchors: Iterable[turbohtml.Element],
+    marked: int = EVERYTHING,
+    *,
+    raised: bool = True,
 ) -> None:
     """Rename references and notes, so that their converters see them.
 
-    What is `marked` in the page's source, and whether anything is `raised`, says where to look.
+    The body's anchors, what is `marked` in the page's source and whether anything is `raised` say
+    whether it is worth while to look.
     """
     labels: dict[str, str] = {}
-    sought = _REFERENCES if marked & FOOTNOTE else (_RAISED,) if raised else ()
-    # One after the other they cost a tenth of all at once, and most pages have none.
-    if not any(map(body.select_one, sought)):
+    if not (marked & FOOTNOTE and any(map(_is_marked, anchors))) and not (
+        raised and body.select_one(_RAISED)
+    ):
         return
     for anchor in body.select(",".join(_REFERENCES))[:_MAX_NOTES]:
         target = (anchor.attr("href") or "").rpartition("#")[2]
@@ -48,6 +55,11 @@ def mark_footnotes(
         around.attrs["data-label"] = label
     if labels:
         _mark_notes(body, labels)
+
+
+def _is_marked(anchor: turbohtml.Element) -> bool:
+    """Whether it can be one of the references that are marked as such."""
+    return any(word in (anchor.attr(name) or "").lower() for name, word in _MARKS)
 
 
 def _label(text: str, number: int) -> str:

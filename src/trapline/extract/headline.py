@@ -22,14 +22,20 @@ def read_headline(
 ) -> str | None:
     """The heading that the title speaks of; without one, the title itself, cut to its subject."""
     shared = folded.get("og:title") or folded.get("twitter:title")
+    headings = [_text_of(heading) for heading in tree.find_all("h1")[:_MAX_HEADINGS]]
+    if title and not shared and (plain := plain_headline(headings, title)):
+        return plain
+    return weighed_headline(headings, shared, title, folded.get("og:site_name", ""))
+
+
+def weighed_headline(
+    headings: list[str], shared: str | None, title: str | None, site_name: str
+) -> str | None:
+    """The one of the headings that shares most with the titles, or their subject."""
     titles = list(dict.fromkeys(squeezed(text) for text in (shared, title) if text))
-    headings = [
-        _PERMALINK.sub("", squeezed(heading.text[: 2 * _MAX_LENGTH]))[:_MAX_LENGTH]
-        for heading in tree.find_all("h1")[:_MAX_HEADINGS]
-    ]
     if not titles:
         return next(filter(None, headings), None)
-    site = _words(folded.get("og:site_name", ""))
+    site = _words(site_name)
     parts = [_parts(title) for title in titles]
     subject = _words(titles[0])
     names = ((), *_site_names(parts, subject, site))
@@ -37,6 +43,27 @@ def read_headline(
     return (_spoken_of(own, titles, subject) if own else None) or _subject(
         titles[0], parts[0], site
     )
+
+
+def plain_headline(headings: list[str], title: str) -> str | None:
+    """What `weighed_headline` gives for most pages: a title of one part, or the heading it begins with.
+
+    The words of such a heading are all in the title, and its first part is no name of the site.
+    """
+    if len(headings) > 1:
+        return None
+    title = squeezed(title)
+    joint = _JOINT.search(title)
+    subject = title[: joint.start()] if joint else title
+    if not _WORD.search(subject):
+        return None
+    if headings:
+        return subject if headings[0] == subject else None
+    return None if joint else title
+
+
+def _text_of(heading: turbohtml.Element) -> str:
+    return _PERMALINK.sub("", squeezed(heading.text[: 2 * _MAX_LENGTH]))[:_MAX_LENGTH]
 
 
 def _spoken_of(

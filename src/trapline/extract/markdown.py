@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import ClassVar, Final
 
 import turbohtml
 
@@ -11,7 +11,7 @@ from trapline.extract.breaks import BREAK, mark_breaks, write_break
 from trapline.extract.code import mark_code
 from trapline.extract.footnotes import NOTE, REFERENCE, mark_footnotes, write_note, write_reference
 from trapline.extract.formulas import FORMULA, mark_formulas, write_formula
-from trapline.extract.marks import EVERYTHING
+from trapline.extract.marks import EVERYTHING, FOOTNOTE
 from trapline.extract.outline import Outline
 from trapline.extract.tables import arrange_tables
 from trapline.extract.targets import Targets
@@ -43,7 +43,7 @@ _CODE_MARK: Final = re.compile(r"`+|~{3,}")
 _ACCIDENT: Final = re.compile(r" (?<!  )\n")
 # What has a converter and can hold line breaks.
 _WITH_BREAKS: Final = ("a", "dd", "summary", NOTE, REFERENCE)
-_TABLES: Final = turbohtml.Markdown.Tables(cell_blocks="text")
+_COMMON: Final = vars(turbohtml.Markdown(tables=turbohtml.Markdown.Tables(cell_blocks="text")))
 
 
 def render(
@@ -59,35 +59,24 @@ def render(
     `marked` is what `marks` has seen in the page's source.
     """
     _prepare(body, outline, marked)
-    options = turbohtml.Markdown(
-        tables=_TABLES,
-        converters={
-            "a": link_writer(absolute),
-            "img": _Images(absolute, drop_data=drop_data_images),
-            "dd": _write_definition,
-            "summary": _write_summary,
-            FORMULA: write_formula,
-            NOTE: write_note,
-            REFERENCE: write_reference,
-            BREAK: write_break,
-        },
-    )
-    written = body.to_markdown(options)
+    images = _Images(absolute, drop_data=drop_data_images)
+    written = body.to_markdown(_Options({**_CONVERTERS, "a": link_writer(absolute), "img": images}))
     return compiled.tidy(written) if compiled.AVAILABLE else tidy(written)
 
 
 def _prepare(body: turbohtml.Element, outline: Outline, marked: int) -> None:
     """Change in the tree what the renderer and the converters would not see; search only if need be."""
     if outline.may_have("pre"):
-        mark_code(body, marked)
+        mark_code(body, outline.elements("pre", body), marked)
     if outline.may_have(FORMULA):
         mark_formulas(body)
     if outline.may_have("a"):
-        mark_footnotes(body, marked, raised=outline.may_have("sup"))
+        anchors = outline.elements("a", body) if marked & FOOTNOTE else ()
+        mark_footnotes(body, anchors, marked, raised=outline.may_have("sup"))
     if outline.may_have("table"):
-        arrange_tables(body)
+        arrange_tables(outline.elements("table", body))
     if outline.may_have("br"):
-        mark_breaks(body, _WITH_BREAKS)
+        mark_breaks(outline.elements("br", body), _WITH_BREAKS)
 
 
 def _with_marks(text: str) -> str:
@@ -221,6 +210,23 @@ class _Images:
         return self._absolute(source) if source else None
 
 
+class _Options(turbohtml.Markdown):
+    """The renderer's options. Only the converters are others for each page.
+
+    To make them anew and to look at all of them costs a sixth of the rendering.
+    """
+
+    _values: ClassVar[dict[str, object]] = {}
+
+    def __init__(self, converters: dict[str, Converter]) -> None:
+        self.__dict__.update(_COMMON, converters=converters)
+
+    def _unpack(self) -> dict[str, object]:
+        if not self._values:
+            self._values.update(super()._unpack())
+        return {**self._values, "converters": self.converters}
+
+
 def _write_definition(element: turbohtml.Element, rendered: str) -> str:
     del element
     text = rendered.strip()
@@ -231,3 +237,13 @@ def _write_summary(element: turbohtml.Element, rendered: str) -> str:
     del element
     text = rendered.strip()
     return f"**{text}**" if text and "\n" not in text and "*" not in text else rendered
+
+
+_CONVERTERS: Final[dict[str, Converter]] = {
+    "dd": _write_definition,
+    "summary": _write_summary,
+    FORMULA: write_formula,
+    NOTE: write_note,
+    REFERENCE: write_reference,
+    BREAK: write_break,
+}

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import turbohtml
+from msgspec.structs import replace
 
 from trapline.extract import jsonld
 from trapline.extract.byline import Byline, squeezed
@@ -45,6 +45,10 @@ _FIRECRAWL_NAMES = {
     "dcterms.type": "dcTermsType",
 }
 _LISTS = ("ogLocaleAlternate",)
+# Of the links in a page's head those that are looked at.
+_TELLING = frozenset(
+    ("canonical", "alternate", "icon", "apple-touch-icon", "apple-touch-icon-precomposed")
+)
 _FEED_TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 _WORDS_A_MINUTE = 220
 _MAX_VALUE = 10_000
@@ -69,7 +73,7 @@ def read_metadata(
     folded = _folded(declared)
     byline = Byline(tree, folded, jsonld.read_nodes(tree) if nodes is None else nodes, marked)
     root = tree.root
-    links = [(_rel(link), link) for link in tree.find_all("link")]
+    links = _telling_links(tree)
     title = _title(tree, folded)
     return Metadata(
         title=title,
@@ -170,7 +174,10 @@ def _folded(declared: Declared) -> dict[str, str]:
 
 
 def _first(folded: Mapping[str, str], names: Iterable[str]) -> str | None:
-    return next((folded[name] for name in names if name in folded), None)
+    for name in names:
+        if name in folded:
+            return folded[name]
+    return None
 
 
 def _title(tree: turbohtml.Document, folded: Mapping[str, str]) -> str | None:
@@ -183,8 +190,9 @@ def _title(tree: turbohtml.Document, folded: Mapping[str, str]) -> str | None:
     return declared or (squeezed(heading.text) or None if heading else None)
 
 
-def _rel(link: turbohtml.Element) -> list[str]:
-    return (link.attr("rel") or "").lower().split()
+def _telling_links(tree: turbohtml.Document) -> list[tuple[list[str], turbohtml.Element]]:
+    found = (((link.attr("rel") or "").lower().split(), link) for link in tree.find_all("link"))
+    return [(rel, link) for rel, link in found if not _TELLING.isdisjoint(rel)]
 
 
 def _favicon(links: list[tuple[list[str], turbohtml.Element]], resolver: Resolver) -> str | None:
@@ -215,5 +223,7 @@ def _alternates(
 
 
 def _keywords(text: str | None) -> tuple[str, ...]:
-    parts = (squeezed(part) for part in (text or "").replace(";", ",").split(","))
+    if not text:
+        return ()
+    parts = (squeezed(part) for part in text.replace(";", ",").split(","))
     return tuple(dict.fromkeys(part for part in parts if part))

@@ -6,7 +6,7 @@ That keeps everything downstream free of per-node Python.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
@@ -69,7 +69,7 @@ class Outline:
     parent: Ints
     last: Ints
     by_code: Ints
-    """All rows, in order of their code."""
+    """All rows that are in the tree, in order of their code."""
     code_starts: list[int]
     """Where in `by_code` the rows of each code start."""
     doublings: int
@@ -85,6 +85,18 @@ class Outline:
         """Whether the page has such elements, or was too large to be looked at whole."""
         code = TAG[tag]
         return self.cut or self.code_starts[code] < self.code_starts[code + 1]
+
+    def elements(self, tag: str, body: turbohtml.Element) -> list[turbohtml.Element]:
+        """Those of one tag; of a page that was too large to be looked at whole, those of its body."""
+        if self.cut:
+            return body.find_all(tag)
+        return list(map(self.nodes.__getitem__, self.rows_of(tag).tolist()))
+
+    def without(self, gone: Ints) -> "Outline":
+        """Once the nodes of some rows (ascending) have left the tree: their elements are not found."""
+        left = self.by_code[self.enclosing(gone, self.by_code) == 0]
+        starts = self.code.take(left).searchsorted(_ALL_CODES).tolist()
+        return replace(self, by_code=left, code_starts=starts)
 
     def enclosing(self, elements: Ints, rows: Ints) -> Ints:
         """How many of `elements` (ascending rows) each of `rows` is or stands in."""

@@ -19,8 +19,11 @@ FRAME: Final = tag_set("html body")
 _HALF: Final = 0.5
 
 
-def prune(outline: Outline, blocks: Blocks, chosen: Flags) -> None:
-    """Remove from the tree all but the chosen blocks and the pictures that stand among them."""
+def prune(outline: Outline, blocks: Blocks, chosen: Flags) -> Outline:
+    """Remove from the tree all but the chosen blocks and the pictures that stand among them.
+
+    The outline that is returned finds only what is left.
+    """
     code, last = outline.code, outline.last
     wanted = np.zeros(len(code), dtype=np.bool_)
     wanted[blocks.piece_row[chosen[blocks.piece_block]]] = True
@@ -33,8 +36,10 @@ def prune(outline: Outline, blocks: Blocks, chosen: Flags) -> None:
     droppable = ~needed & ~KEPT_EMPTY[code] & ~blank & (code != OTHER_NODE)
     above = needed & (code != TEXT_NODE)
     # An empty cell of a row that goes altogether goes with the row.
-    for row in np.flatnonzero(droppable & above[outline.parent]).tolist():
+    gone = np.flatnonzero(droppable & above[outline.parent])
+    for row in gone.tolist():
         outline.nodes[row].decompose()
+    return outline.without(gone)
 
 
 def _media_among(outline: Outline, blocks: Blocks, chosen: Flags) -> Flags:

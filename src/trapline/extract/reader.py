@@ -30,8 +30,7 @@ def with_headline(chosen: Flags, blocks: Blocks, outline: Outline) -> Flags:
     return selection.with_headline(chosen, blocks, outline)
 
 
-def prune(outline: Outline, blocks: Blocks, chosen: Flags) -> None:
+def prune(outline: Outline, blocks: Blocks, chosen: Flags) -> Outline:
     if compiled.AVAILABLE:
-        compiled.prune(outline, blocks, chosen)
-    else:
-        pruning.prune(outline, blocks, chosen)
+        return compiled.prune(outline, blocks, chosen)
+    return pruning.prune(outline, blocks, chosen)

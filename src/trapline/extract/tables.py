@@ -1,5 +1,6 @@
 """Tables for markdown: cells that span are spread over the grid, tables for layout are undone."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import turbohtml
@@ -11,9 +12,8 @@ _MAX_SPAN: Final = 100
 _MAX_CELLS: Final = 20_000
 
 
-def arrange_tables(body: turbohtml.Element) -> None:
-    """Make every table one that a pipe table can show, or no table at all."""
-    tables = body.find_all("table")
+def arrange_tables(tables: Sequence[turbohtml.Element]) -> None:
+    """Make every table, in their order, one that a pipe table can show, or no table at all."""
     for table in reversed(tables):
         if _is_layout(table):
             _undo(table)

@@ -7,7 +7,7 @@ file is read by our own parser, with a warning: an external one makes files bett
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self
@@ -150,7 +150,9 @@ class ExternalParser:
 def with_warning(document: Document, why: str) -> Document:
     """Say beside what our own parser read why the other one did not."""
     said = f"The external parser was of no use ({why}); the file was read without it."
-    return replace(document, warning=f"{said} {document.warning}" if document.warning else said)
+    return msgspec.structs.replace(
+        document, warning=f"{said} {document.warning}" if document.warning else said
+    )
 
 
 def _document(answer: bytes, kind: str, content_type: str | None, url: str) -> Document:

@@ -25,6 +25,7 @@ from trapline.store.sql.blobs import BlobRow
 
 DATABASE: Final = "db"
 _LEVEL: Final = 3
+_SMALL: Final = 1 << 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,18 @@ class _Tools(threading.local):
 
     def __init__(self) -> None:
         self.compressor = zstandard.ZstdCompressor(level=_LEVEL)
+        # The same, with tables that a core's nearest memory holds (decision 038): half the time for
+        # a page, and one byte in a hundred more. In what is large they would find too little again.
+        self.quick = zstandard.ZstdCompressor(
+            compression_params=zstandard.ZstdCompressionParameters(
+                window_log=19,
+                hash_log=13,
+                chain_log=13,
+                search_log=1,
+                min_match=5,
+                strategy=zstandard.STRATEGY_DFAST,
+            )
+        )
 
 
 _tools: Final = _Tools()
@@ -131,7 +144,8 @@ _tools: Final = _Tools()
 
 def pack(body: bytes) -> Packed:
     """Hash and compress; what does not get smaller is kept as it is."""
-    compressed = _tools.compressor.compress(body)
+    compressor = _tools.quick if len(body) <= _SMALL else _tools.compressor
+    compressed = compressor.compress(body)
     smaller = len(compressed) < len(body)
     return Packed(
         hashlib.sha256(body).digest(), len(body), compressed if smaller else body, smaller

@@ -8,7 +8,7 @@ import turbohtml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trapline.extract import _native, compiled, markdown, selection
+from trapline.extract import _native, compiled, markdown, pruning, selection
 from trapline.extract.outline import Flags
 
 PAGES = sorted((Path(__file__).parent / "pages").glob("*.html"))
@@ -69,12 +69,31 @@ def equally_chosen(body: str, seed: int) -> None:
         assert compiled.with_headline(chosen, blocks, page).tolist() == shown.tolist()
 
 
+def equally_pruned(body: str, seed: int) -> None:
+    """What is left is the same, and the outline finds all of it and nothing else."""
+    for part in (0.0, 0.2, 0.8, 1.0):
+        trees = [turbohtml.parse(body, positions=False) for _ in range(2)]
+        pages = list(map(compiled.read_outline, trees))
+        blocks = compiled.read_blocks(pages[0])
+        chosen: Flags = np.random.default_rng(seed).random(len(blocks)) < part
+        found = compiled.prune(pages[0], blocks, chosen)
+        expected = pruning.prune(pages[1], blocks, chosen)
+        assert trees[0].html == trees[1].html
+        assert found.by_code.tolist() == expected.by_code.tolist()
+        assert found.code_starts == expected.code_starts
+        for tag in ("pre", "br", "h1", "img", "template"):
+            for tree, left in zip(trees, (found, expected), strict=True):
+                assert left.elements(tag, tree.find("body")) == tree.find_all(tag)
+                assert left.may_have(tag) == bool(tree.find_all(tag))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_choices_of_our_own_pages(page: Path) -> None:
     equally_chosen(page.read_text(), 1)
+    equally_pruned(page.read_text(), 1)
 
 
-TAGS = "p div pre pre h1 h2 b br code span li"
+TAGS = "p div pre pre h1 h2 b br code span li img template"
 MARKUP = st.lists(
     st.one_of(
         st.builds("<{}>".format, st.sampled_from(TAGS.split())),
@@ -89,6 +108,7 @@ MARKUP = st.lists(
 @given(MARKUP, st.integers(0, 1000))
 def test_choices_of_any_page(body: str, seed: int) -> None:
     equally_chosen(body, seed)
+    equally_pruned(body, seed)
 
 
 def test_choices_of_another_page_are_refused() -> None:

@@ -127,6 +127,9 @@ def kind_of(body: bytes, content_type: str | None, url: str) -> Kind:
     lead = body[:_LEAD].lstrip(b"\xef\xbb\xbf \t\r\n\x00")
     if not lead:
         return Kind.EMPTY if not body.strip(b"\x00 \t\r\n") else Kind.UNKNOWN
+    if lead.startswith(b"<") and _is_called_html(content_type):
+        # What all of the following comes to for nearly every page.
+        return Kind.IMAGE if _is_drawing(lead) else Kind.HTML
     if signed := _by_signature(body, lead):
         return signed
     declared = _declared(content_type, url)
@@ -138,10 +141,15 @@ def kind_of(body: bytes, content_type: str | None, url: str) -> Kind:
     return _by_look(lead)
 
 
+def _is_called_html(content_type: str | None) -> bool:
+    return content_type is not None and (
+        content_type == "text/html" or content_type.startswith("text/html;")
+    )
+
+
 def _by_signature(body: bytes, lead: bytes) -> Kind | None:
     if lead.startswith(b"<"):
-        is_svg = lead.startswith(b"<svg") or (lead.startswith(b"<?xml") and b"<svg" in lead)
-        return Kind.IMAGE if is_svg else None
+        return Kind.IMAGE if _is_drawing(lead) else None
     for signature, kind in _SIGNATURES:
         if lead.startswith(signature):
             # Two letters are a weak signature: a bitmap also gives its own length.
@@ -154,6 +162,10 @@ def _by_signature(body: bytes, lead: bytes) -> Kind | None:
         return _zipped(body)
     # Some writers put a line or two before the header.
     return Kind.PDF if b"%PDF-" in body[:_LEAD] else None
+
+
+def _is_drawing(lead: bytes) -> bool:
+    return lead.startswith(b"<svg") or (lead.startswith(b"<?xml") and b"<svg" in lead)
 
 
 def _zipped(body: bytes) -> Kind | None:

@@ -3,11 +3,13 @@
  * A link on one line with a plain target is written here; whatever else there is goes to Python.
  */
 #include "references.h"
+#include <stddef.h>
 
 enum { SCHEME = 7 };
 
 typedef struct {
     PyObject_HEAD
+    vectorcallfunc call;
     References *references;
     PyObject *page, *marks, *slow, *targets;
 } LinkWriter;
@@ -125,7 +127,7 @@ static PyObject *joined(PyObject *text, PyObject *target) {
 }
 
 static PyObject *written(LinkWriter *self, PyObject *element, PyObject *text) {
-    PyObject *href = PyObject_CallMethodOneArg(element, name_attr, name_href);
+    PyObject *href = attribute_value(element, name_href);
     if (href == NULL) {
         return NULL;
     }
@@ -150,20 +152,23 @@ static PyObject *written(LinkWriter *self, PyObject *element, PyObject *text) {
     return link;
 }
 
-static PyObject *writer_call(PyObject *object, PyObject *args, PyObject *named) {
+static int is_asked_for(PyObject *const *given, Py_ssize_t count, PyObject *named) {
+    if ((named != NULL && PyTuple_GET_SIZE(named)) || count != 2 || !PyUnicode_Check(given[1])) {
+        PyErr_SetString(PyExc_TypeError, "an element and its text are given, and nothing by name");
+        return 0;
+    }
+    return 1;
+}
+
+static PyObject *writer_call(PyObject *object, PyObject *const *given, size_t flags, PyObject *named) {
     LinkWriter *self = (LinkWriter *)object;
-    PyObject *element, *text;
-    if (named != NULL && PyDict_GET_SIZE(named)) {
-        PyErr_SetString(PyExc_TypeError, "nothing is given by name");
+    if (!is_asked_for(given, PyVectorcall_NARGS(flags), named)) {
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "OU", &element, &text)) {
-        return NULL;
+    if (is_plain_line(given[1])) {
+        return written(self, given[0], given[1]);
     }
-    if (is_plain_line(text)) {
-        return written(self, element, text);
-    }
-    return PyObject_Call(self->slow, args, NULL);
+    return PyObject_Vectorcall(self->slow, given, 2, NULL);
 }
 
 static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *named) {
@@ -177,6 +182,7 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *named)
     if (self == NULL) {
         return NULL;
     }
+    self->call = writer_call;
     self->references = (References *)Py_NewRef(references);
     self->page = Py_NewRef(page);
     self->marks = Py_NewRef(marks);
@@ -201,9 +207,10 @@ static void writer_free(PyObject *object) {
 PyTypeObject LinkWriterType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "trapline.extract._native.LinkWriter",
     .tp_basicsize = sizeof(LinkWriter),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(LinkWriter, call),
     .tp_doc = "Writes the links of one page.",
     .tp_new = writer_new,
     .tp_dealloc = writer_free,
-    .tp_call = writer_call,
+    .tp_call = PyVectorcall_Call,
 };

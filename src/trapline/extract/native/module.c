@@ -169,6 +169,7 @@ static PyMethodDef methods[] = {
     {"common_words", native_common_words, METH_VARARGS, "Count words, and the common ones."},
     {"seeker", native_seeker, METH_O, "Prepare a look for attributes."},
     {"seek", native_seek, METH_VARARGS, "Look which attributes a source can hold."},
+    {"may_tell", native_may_tell, METH_O, "Tell whether texts may have a name or a date."},
     {"chosen_text", native_chosen_text, METH_VARARGS, "Join the chosen blocks."},
     {"with_headline", native_with_headline, METH_VARARGS, "Add the headline to the chosen blocks."},
     {"tidy", native_tidy, METH_O, "Mend what the renderer has written."},

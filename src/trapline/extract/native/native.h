@@ -146,6 +146,7 @@ PyObject *native_odds(PyObject *module, PyObject *args);
 PyObject *native_seeker(PyObject *module, PyObject *rules);
 PyObject *native_seek(PyObject *module, PyObject *args);
 PyObject *native_common_words(PyObject *module, PyObject *args);
+PyObject *native_may_tell(PyObject *module, PyObject *texts);
 PyObject *native_chosen_text(PyObject *module, PyObject *args);
 PyObject *native_with_headline(PyObject *module, PyObject *args);
 PyObject *native_tidy(PyObject *module, PyObject *text);

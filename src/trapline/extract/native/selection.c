@@ -143,7 +143,7 @@ typedef struct {
     const uint8_t *chosen;
     int64_t *all_words, *kept_words, *wanted;
     int32_t *near;
-    uint8_t *text;
+    uint8_t *text, *gone;
 } Pruning;
 
 static int64_t within(const Pruning *pruning, const int64_t *running, int64_t row) {
@@ -207,48 +207,85 @@ static int cut(Pruning *pruning) {
                 return -1;
             }
             Py_DECREF(done);
+            memset(pruning->gone + row, 1, pruning->last[row] + 1 - row);
+            row = pruning->last[row];
         }
     }
     return 0;
 }
 
+/* The rows that are left, in order of their code, and where those of each code start. */
+static PyObject *left_of(const Pruning *pruning, const int64_t *by_code, Py_ssize_t rows) {
+    PyObject *left = PyBytes_FromStringAndSize(NULL, rows * (Py_ssize_t)sizeof(int64_t));
+    PyObject *starts = PyList_New(design.tags + 1);
+    int64_t count[MAX_CODES] = {0}, start = 0, *next = left ? (int64_t *)PyBytes_AS_STRING(left) : NULL;
+    for (Py_ssize_t i = 0; next != NULL && i < rows; i++) {
+        int64_t row = by_code[i];
+        if (!pruning->gone[row]) {
+            *next++ = row;
+            count[pruning->code[row]]++;
+        }
+    }
+    for (int tag = 0; starts != NULL && tag <= design.tags; tag++) {
+        PyObject *number = PyLong_FromLongLong(start);
+        start += tag < design.tags ? count[tag] : 0;
+        if (number == NULL) {
+            Py_CLEAR(starts);
+        } else {
+            PyList_SET_ITEM(starts, tag, number);
+        }
+    }
+    if (left != NULL && starts != NULL) {
+        _PyBytes_Resize(&left, start * (Py_ssize_t)sizeof(int64_t));
+    }
+    PyObject *result = left && starts ? PyTuple_Pack(2, left, starts) : NULL;
+    Py_XDECREF(left);
+    Py_XDECREF(starts);
+    return result;
+}
+
 PyObject *native_prune(PyObject *module, PyObject *args) {
     (void)module;
-    enum { ARRAYS = 8 };
+    enum { ARRAYS = 9 };
     Py_buffer array[ARRAYS];
     Pruning pruning = {0};
-    if (!PyArg_ParseTuple(args, "O!y*y*y*y*y*y*y*y*", &PyList_Type, &pruning.nodes, array, array + 1,
-                          array + 2, array + 3, array + 4, array + 5, array + 6, array + 7)) {
+    PyObject *result = NULL;
+    if (!PyArg_ParseTuple(args, "O!y*y*y*y*y*y*y*y*y*", &PyList_Type, &pruning.nodes, array,
+                          array + 1, array + 2, array + 3, array + 4, array + 5, array + 6, array + 7,
+                          array + 8)) {
         return NULL;
     }
+    const int64_t *by_code = NULL;
     const int64_t **places[ARRAYS - 1] = {&pruning.code,  &pruning.parent,    &pruning.last,
-                                          &pruning.words, &pruning.first,     &pruning.piece_row,
-                                          &pruning.piece_block};
+                                          &by_code,       &pruning.words,     &pruning.first,
+                                          &pruning.piece_row, &pruning.piece_block};
     for (int i = 0; i < ARRAYS - 1; i++) {
         *places[i] = array[i].buf;
     }
     pruning.chosen = array[ARRAYS - 1].buf;
     pruning.size = PyList_GET_SIZE(pruning.nodes);
     pruning.blocks = array[ARRAYS - 1].len;
-    pruning.pieces = array[5].len / (Py_ssize_t)sizeof(int64_t);
-    int failed = 1;
+    pruning.pieces = array[6].len / (Py_ssize_t)sizeof(int64_t);
     Py_ssize_t size = pruning.size, blocks = pruning.blocks, pieces = pruning.pieces;
+    Py_ssize_t rows = array[3].len / (Py_ssize_t)sizeof(int64_t);
     if (tree_fits(size, array, array + 1, array + 2) < 0 ||
-        numbers_fit(array + 3, blocks, INT64_MAX) < 0 || numbers_fit(array + 4, blocks, size) < 0 ||
-        numbers_fit(array + 5, pieces, size) < 0 || numbers_fit(array + 6, pieces, blocks) < 0) {
+        numbers_fit(array + 3, rows, size) < 0 || numbers_fit(array + 4, blocks, INT64_MAX) < 0 ||
+        numbers_fit(array + 5, blocks, size) < 0 || numbers_fit(array + 6, pieces, size) < 0 ||
+        numbers_fit(array + 7, pieces, blocks) < 0) {
         goto done;
     }
     int64_t *room = PyMem_Calloc(3 * (pruning.size + 1), sizeof(int64_t));
     pruning.near = PyMem_Malloc((pruning.size + 1) * sizeof(int32_t));
-    pruning.text = PyMem_Calloc(pruning.size + 1, 1);
+    pruning.text = PyMem_Calloc(pruning.size + 1, 2);
     if (room == NULL || pruning.near == NULL || pruning.text == NULL) {
         PyErr_NoMemory();
     } else {
         pruning.all_words = room;
         pruning.kept_words = room + pruning.size + 1;
         pruning.wanted = room + 2 * (pruning.size + 1);
+        pruning.gone = pruning.text + pruning.size + 1;
         want_media(&pruning);
-        failed = cut(&pruning) < 0;
+        result = cut(&pruning) < 0 ? NULL : left_of(&pruning, by_code, rows);
     }
     PyMem_Free(room);
     PyMem_Free(pruning.near);
@@ -257,8 +294,5 @@ done:
     for (int i = 0; i < ARRAYS; i++) {
         PyBuffer_Release(array + i);
     }
-    if (failed) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    return result;
 }
