@@ -90,18 +90,22 @@ class Database:
 
         It saves the round trips of BEGIN and COMMIT. A server that is away is the caller's to wait for.
         """
-        async with self.worker_pool.acquire() as conn:
+        conn = await self.worker_pool.acquire()
+        try:
             yield conn
+        finally:
+            await _give_back(conn)
 
     async def statement(self, run: Callable[[Connection], Awaitable[T]]) -> T:
-        """Run one statement of the system, which is its own transaction, on a live connection.
+        """Run one statement of the system, or a few that only read, on a live connection.
 
-        When the connection is lost it runs again on another one: that must do no harm.
+        Each is its own transaction. When the connection is lost they run again on another one: that
+        must do no harm.
         """
         deadline = asyncio.get_running_loop().time() + _PATIENCE
         while True:
             try:
-                async with self.worker_pool.acquire() as conn:
+                async with self.system_statement() as conn:
                     return await run(conn)
             except LOST as error:
                 await _wait_for(self.server, error, deadline)
@@ -221,7 +225,7 @@ async def _transaction(
     else:
         await _end(conn, transaction.commit())
     finally:
-        await pool.release(conn)
+        await _give_back(conn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +243,17 @@ class _Begun:
 
     async def rollback(self) -> None:
         await self.conn.execute("ROLLBACK")
+
+
+async def _give_back(conn: "PoolConnectionProxy[asyncpg.Record]") -> None:
+    """Return a connection to its pool.
+
+    asyncpg's own way makes a task of it, lest someone cancels it half-way. Ours have nothing to
+    reset and so nothing to wait for; one that has is closed when that is cancelled.
+    """
+    # It takes a connection back by itself when it sees it close.
+    if conn._con is not None:  # type: ignore[attr-defined]  # noqa: SLF001 (as its own way asks)
+        await conn._holder.release(None)  # noqa: SLF001 (as its own way does)
 
 
 async def _end(
@@ -270,13 +285,13 @@ async def _begin(
             # asyncpg takes a connection back by itself when it sees it close.
             with suppress(asyncpg.InterfaceError):
                 conn.terminate()
-            await pool.release(conn)
+            await _give_back(conn)
             await _wait_for(found, error, deadline)
         except BaseException:
             # Cancelled between BEGIN and its answer: nobody knows whether a transaction is open.
             with suppress(asyncpg.InterfaceError):
                 conn.terminate()
-            await pool.release(conn)
+            await _give_back(conn)
             raise
         else:
             return conn, transaction
