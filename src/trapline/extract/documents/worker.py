@@ -17,6 +17,8 @@ from trapline.extract.documents.readers import read
 from trapline.extract.documents.reading import Limits, TooMuch, Unreadable, Unsupported
 
 _IDLE_SECONDS = 120.0
+_UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+_SPARE_BYTES = 1 << 20
 
 
 def serve(connection: socket.socket) -> None:
@@ -35,11 +37,14 @@ def serve(connection: socket.socket) -> None:
 
 def _encoded_answer(request: wire.Request, body: bytes) -> bytes:
     """Read and encode under the limit: the reading may fit into it, and its encoding not."""
+    spare: list[bytes] = []
     try:
+        spare.append(bytes(_SPARE_BYTES))
         return msgspec.msgpack.encode(_answer(request, body))
     except MemoryError:
-        # Saying so needs memory as well.
-        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        # Saying so needs memory as well, and so does asking for it.
+        spare.clear()
+        resource.setrlimit(resource.RLIMIT_AS, _UNLIMITED)
         reason = "it needs more memory than the limit"
         return msgspec.msgpack.encode(wire.Answer(fault=wire.Fault.UNREADABLE, reason=reason))
 
