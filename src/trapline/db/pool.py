@@ -5,7 +5,7 @@ one. LISTEN and advisory locks need a connection of their own: `dedicated`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
@@ -27,6 +27,8 @@ log = get_logger(__name__)
 # How long a transaction waits for a server that is away: a restart of PostgreSQL takes seconds.
 _PATIENCE = 20.0
 _PAUSE = 0.2
+# Connections for claiming and finishing: two turns go on at a time, and beside them one batch is stored.
+_STEADY = 3
 
 # Both in one message: a transaction of a tenant begins as fast as any other.
 _ENTER = (
@@ -46,6 +48,8 @@ class Database:
     settings: Settings
     worker_pool: Pool
     tenant_pool: Pool
+    # For claiming and finishing alone, where there are enough connections for that.
+    steady_pool: "Pool | None" = None
 
     @property
     def dsn(self) -> str:
@@ -68,29 +72,40 @@ class Database:
         async with AsyncExitStack() as stack:
             # API and CLI have few transactions at once; the rest is for the workers.
             tenants = max(1, settings.pool_size // 3)
-            worker_pool = await stack.enter_async_context(
-                _pool(found.dsn, settings, WORKER, settings.pool_size - tenants)
-            )
-            tenant_pool = await stack.enter_async_context(
-                _pool(found.dsn, settings, TENANT, tenants)
-            )
-            renewal = asyncio.create_task(_renew((worker_pool, tenant_pool), settings))
+            workers = settings.pool_size - tenants
+            steady = _STEADY if workers >= 2 * _STEADY else 0
+            sizes = [(WORKER, workers - steady), (TENANT, tenants)]
+            sizes += [(WORKER, steady)] if steady else []
+            pools = [
+                await stack.enter_async_context(_pool(found.dsn, settings, role, size))
+                for role, size in sizes
+            ]
+            renewal = asyncio.create_task(_renew(pools, settings))
             stack.callback(renewal.cancel)
-            yield cls(found, settings, worker_pool, tenant_pool)
+            yield cls(found, settings, *pools)
+
+    def _system_pool(self, *, steady: bool) -> Pool:
+        """Return the pool for the system's work.
+
+        What is run all the time is steady: on connections of its own, each of which soon has all its
+        plans. Else every other statement may push it to a new one, where PostgreSQL has to make
+        them anew: that takes it a tenth of a second.
+        """
+        return self.steady_pool if steady and self.steady_pool is not None else self.worker_pool
 
     @asynccontextmanager
-    async def system_tx(self) -> AsyncIterator[Connection]:
+    async def system_tx(self, *, steady: bool = False) -> AsyncIterator[Connection]:
         """Open a transaction of the system itself, over all organisations."""
-        async with _transaction(self.server, self.worker_pool) as conn:
+        async with _transaction(self.server, self._system_pool(steady=steady)) as conn:
             yield conn
 
     @asynccontextmanager
-    async def system_statement(self) -> AsyncIterator[Connection]:
+    async def system_statement(self, *, steady: bool = False) -> AsyncIterator[Connection]:
         """Lend a connection for one statement of the system, which is its own transaction.
 
         It saves the round trips of BEGIN and COMMIT. A server that is away is the caller's to wait for.
         """
-        conn = await self.worker_pool.acquire()
+        conn = await self._system_pool(steady=steady).acquire()
         try:
             yield conn
         finally:
@@ -202,7 +217,7 @@ async def _pool(dsn: str, settings: Settings, role: str, size: int) -> AsyncIter
         yield pool
 
 
-async def _renew(pools: tuple[Pool, ...], settings: Settings) -> None:
+async def _renew(pools: Sequence[Pool], settings: Settings) -> None:
     """Replace connections by age, so that no backend keeps its memory for ever."""
     while True:
         await asyncio.sleep(settings.connection_max_age)

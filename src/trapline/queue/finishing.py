@@ -166,7 +166,7 @@ class Finisher:
         by_id = {attempt.task.id: attempt for attempt in attempts}
         for attempt in attempts:
             attempt.held = False
-        async with self.database.system_tx() as conn:
+        async with self.database.system_tx(steady=True) as conn:
             fenced = await queries.fence(conn, verdicts=[attempt.row() for attempt in attempts])
             if not fenced:
                 return []
