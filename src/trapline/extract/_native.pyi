@@ -66,6 +66,27 @@ def prune(
     chosen: Flags,
     /,
 ) -> tuple[bytes, list[int]]: ...
+def languages(
+    nodes: list[Any],
+    code: Ints,
+    parent: Ints,
+    last: Ints,
+    blocks: Ints,
+    inner: Ints,
+    given: Callable[[str], str | None],
+    classed: Callable[[str], str | None],
+    /,
+) -> list[tuple[turbohtml.Element, str]] | None: ...
+def verdicts(
+    nodes: list[Any],
+    code: Ints,
+    parent: Ints,
+    last: Ints,
+    left: Ints,
+    tables: Ints,
+    kinds: bytes,
+    /,
+) -> bytes | None: ...
 def chosen_text(
     nodes: list[Any],
     texts: list[str],

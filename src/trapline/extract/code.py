@@ -1,13 +1,15 @@
 """Code blocks: the language that highlighters hide in class names, without line numbers."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
 import turbohtml
 
+from trapline.extract import compiled
 from trapline.extract.marks import EVERYTHING, GUTTER_CLASS
+from trapline.extract.outline import Outline
 
 _GUTTERS: Final = ".gutter,.linenos,.lineno,.line-numbers-rows,.hljs-ln-numbers,.lnt,.blob-num"
 _LANGUAGE: Final = re.compile(
@@ -20,37 +22,51 @@ _NOT_LANGUAGES: Final = frozenset(
 _STEPS_UP: Final = 3
 
 
-def mark_code(
-    body: turbohtml.Element, blocks: Iterable[turbohtml.Element], marked: int = EVERYTHING
-) -> None:
-    """Give every block of code in the body a `code` element that names its language."""
+def mark_code(body: turbohtml.Element, outline: Outline, marked: int = EVERYTHING) -> None:
+    """Say in the class of every block of code, or of the `code` in it, which language it is.
+
+    The outline is that of the page, and of nothing that has left it.
+    """
     if marked & GUTTER_CLASS:
         for gutter in body.select(_GUTTERS):
             gutter.decompose()
+    found: Iterable[tuple[turbohtml.Element, str]] | None = None
+    if compiled.AVAILABLE and not marked & GUTTER_CLASS and outline.is_whole():
+        found = compiled.languages(outline, given, classed)
+    if found is None:
+        found = languages(outline.elements("pre", body))
+    for element, language in found:
+        element.attrs["class"] = f"language-{language}"
+
+
+def languages(
+    blocks: Iterable[turbohtml.Element],
+) -> Iterator[tuple[turbohtml.Element, str]]:
+    """What languages blocks of code are in, and the elements that are to name them."""
     for block in blocks:
-        language = _language_of(block)
-        if language is None:
-            continue
-        code = block.find("code") or block.wrap_children(turbohtml.Element("code"))
-        code.attrs["class"] = f"language-{language}"
+        code = block.find("code")
+        around: list[turbohtml.Element] = [code, block] if code else [block]
+        for _ in range(_STEPS_UP):
+            parent = around[-1].parent
+            if isinstance(parent, turbohtml.Element):
+                around.append(parent)
+        language = next(filter(None, map(_language_of, around)), None)
+        if language:
+            yield code or block, language
 
 
-def _language_of(block: turbohtml.Element) -> str | None:
-    code = block.find("code")
-    around: list[turbohtml.Element] = [code, block] if code else [block]
-    for _ in range(_STEPS_UP):
-        parent = around[-1].parent
-        if isinstance(parent, turbohtml.Element):
-            around.append(parent)
-    for element in around:
-        named = element.attr("data-lang") or element.attr("data-language")
-        language = (named or _language_named(element.attr("class") or "")).strip().lower()
-        if language and language not in _NOT_LANGUAGES and " " not in language:
-            return language
-    return None
+def _language_of(element: turbohtml.Element) -> str | None:
+    named = element.attr("data-lang") or element.attr("data-language")
+    return given(named) if named else classed(element.attr("class") or "")
 
 
 @lru_cache(maxsize=1_000)
-def _language_named(classes: str) -> str:
+def given(name: str) -> str | None:
+    language = name.strip().lower()
+    return language if language and language not in _NOT_LANGUAGES and " " not in language else None
+
+
+@lru_cache(maxsize=1_000)
+def classed(classes: str) -> str | None:
     match = _LANGUAGE.search(classes)
-    return match[1] if match else ""
+    return given(match[1]) if match else None

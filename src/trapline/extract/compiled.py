@@ -190,6 +190,24 @@ def with_headline(chosen: Flags, found: Blocks, outline: Outline) -> Flags:
     return chosen if flags is None else np.frombuffer(flags, dtype=np.bool_)
 
 
+def languages(
+    outline: Outline, given: Callable[[str], str | None], classed: Callable[[str], str | None]
+) -> list[tuple[turbohtml.Element, str]] | None:
+    """What `code.languages` gives; None where blocks are in each other."""
+    return _native.languages(
+        outline.nodes, outline.code, outline.parent, outline.last,
+        outline.rows_of("pre"), outline.rows_of("code"), given, classed,
+    )  # fmt: skip
+
+
+def verdicts(outline: Outline, kinds: bytes) -> bytes | None:
+    """What `tables.verdict_on` says of each table; None where Python must look."""
+    return _native.verdicts(
+        outline.nodes, outline.code, outline.parent, outline.last,
+        outline.by_code, outline.rows_of("table"), kinds,
+    )  # fmt: skip
+
+
 def tidy(text: str) -> str:
     """What `markdown.tidy` gives."""
     return _native.tidy(text)

@@ -1,23 +1,20 @@
 """Footnotes: a reference becomes `[^1]`, the note it leads to `[^1]: …`."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 import turbohtml
 
 from trapline.extract.marks import EVERYTHING, FOOTNOTE
+from trapline.extract.outline import Outline
 
 NOTE: Final = "note-text"
 REFERENCE: Final = "note-mark"
-_RAISED: Final = 'sup a[href*="#"]'
 _REFERENCES: Final = (
-    _RAISED,
-    'a[class~="footnote-ref"]',
-    'a[role="doc-noteref"]',
-    'a[rel="footnote"]',
+    'sup a[href*="#"],a[class~="footnote-ref"],a[role="doc-noteref"],a[rel="footnote"]'
 )
-_MARKS: Final = (("class", "footnote-ref"), ("role", "doc-noteref"), ("rel", "footnote"))
 _TARGETS: Final = re.compile(
     r"^(?:fn|footnote|cite_note|note|ftn|endnote|en)[\w:.-]*$", re.IGNORECASE
 )
@@ -27,27 +24,16 @@ _MAX_NOTES: Final = 1_000
 _LABEL: Final = re.compile(r"[^\w-]+")
 
 
-def mark_footnotes(
-    body: turbohtml.Element,
-    anchors: Iterable[turbohtml.Element],
-    marked: int = EVERYTHING,
-    *,
-    raised: bool = True,
-) -> None:
+def mark_footnotes(body: turbohtml.Element, outline: Outline, marked: int = EVERYTHING) -> None:
     """Rename references and notes, so that their converters see them.
 
-    The body's anchors, what is `marked` in the page's source and whether anything is `raised` say
-    whether it is worth while to look.
+    What is `marked` in the page's source, and what is in it, says whether there can be any.
     """
     labels: dict[str, str] = {}
-    if not (marked & FOOTNOTE and any(map(_is_marked, anchors))) and not (
-        raised and body.select_one(_RAISED)
-    ):
+    if not marked & FOOTNOTE and not outline.may_have("sup"):
         return
-    for anchor in body.select(",".join(_REFERENCES))[:_MAX_NOTES]:
-        target = (anchor.attr("href") or "").rpartition("#")[2]
-        if not _TARGETS.match(target):
-            continue
+    # All of them before any is renamed.
+    for anchor, target in list(islice(_references(outline.elements("a", body)), _MAX_NOTES)):
         label = labels.setdefault(target, _label(anchor.text, len(labels) + 1))
         parent = anchor.parent
         around = parent if isinstance(parent, turbohtml.Element) and parent.tag == "sup" else anchor
@@ -57,9 +43,15 @@ def mark_footnotes(
         _mark_notes(body, labels)
 
 
-def _is_marked(anchor: turbohtml.Element) -> bool:
-    """Whether it can be one of the references that are marked as such."""
-    return any(word in (anchor.attr(name) or "").lower() for name, word in _MARKS)
+def _references(
+    anchors: Iterable[turbohtml.Element],
+) -> Iterator[tuple[turbohtml.Element, str]]:
+    """Those that lead to notes, and which these are."""
+    for anchor in anchors:
+        target = (anchor.attr("href") or "").rpartition("#")[2]
+        # Most lead elsewhere, and that is seen sooner than what they are.
+        if _TARGETS.match(target) and anchor.matches(_REFERENCES):
+            yield anchor, target
 
 
 def _label(text: str, number: int) -> str:

@@ -11,7 +11,7 @@ from trapline.extract.breaks import BREAK, mark_breaks, write_break
 from trapline.extract.code import mark_code
 from trapline.extract.footnotes import NOTE, REFERENCE, mark_footnotes, write_note, write_reference
 from trapline.extract.formulas import FORMULA, mark_formulas, write_formula
-from trapline.extract.marks import EVERYTHING, FOOTNOTE
+from trapline.extract.marks import EVERYTHING
 from trapline.extract.outline import Outline
 from trapline.extract.tables import arrange_tables
 from trapline.extract.targets import Targets
@@ -67,14 +67,13 @@ def render(
 def _prepare(body: turbohtml.Element, outline: Outline, marked: int) -> None:
     """Change in the tree what the renderer and the converters would not see; search only if need be."""
     if outline.may_have("pre"):
-        mark_code(body, outline.elements("pre", body), marked)
+        mark_code(body, outline, marked)
     if outline.may_have(FORMULA):
         mark_formulas(body)
     if outline.may_have("a"):
-        anchors = outline.elements("a", body) if marked & FOOTNOTE else ()
-        mark_footnotes(body, anchors, marked, raised=outline.may_have("sup"))
+        mark_footnotes(body, outline, marked)
     if outline.may_have("table"):
-        arrange_tables(outline.elements("table", body))
+        arrange_tables(body, outline)
     if outline.may_have("br"):
         mark_breaks(outline.elements("br", body), _WITH_BREAKS)
 

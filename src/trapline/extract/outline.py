@@ -92,6 +92,10 @@ class Outline:
             return body.find_all(tag)
         return list(map(self.nodes.__getitem__, self.rows_of(tag).tolist()))
 
+    def is_whole(self) -> bool:
+        """Whether it has every element, each where it was: what is in templates may have moved."""
+        return not self.may_have("template")
+
     def without(self, gone: Ints) -> "Outline":
         """Once the nodes of some rows (ascending) have left the tree: their elements are not found."""
         left = self.by_code[self.enclosing(gone, self.by_code) == 0]

@@ -1,24 +1,62 @@
 """Tables for markdown: cells that span are spread over the grid, tables for layout are undone."""
 
-from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
 import turbohtml
+
+from trapline.extract import compiled
+from trapline.extract.outline import TAGS, Outline, tag_set
 
 _PARTS: Final = "tbody,thead,tfoot,tr,td,th,caption"
 _BLOCKS_IN_CELL: Final = "h1,h2,h3,h4,h5,h6,table,form,hr,figure,pre,article,section,blockquote,p+p"
+_SPANNING: Final = "td[colspan],td[rowspan],th[colspan],th[rowspan]"
 _HEADED: Final = "th,caption,thead"
+SHOWN: Final = 0
+SPANNED: Final = 1
+LAYOUT: Final = 2
+# What tags are to a table, for the compiled look at them. Whatever can make a table other than it
+# seems, another table above all, is left to Python.
+KINDS: Final = sum(
+    (
+        tag_set(tags) * np.uint8(kind)
+        for kind, tags in (
+            (1, "tr"),
+            (2, "td th"),
+            (4, "th caption thead"),
+            (8, "form"),
+            (16, "h1 h2 h3 h4 h5 h6 form hr figure pre article section blockquote"),
+            (32, "p"),
+            (64, "table template svg math script style link meta noscript object"),
+        )
+    ),
+    start=np.zeros(len(TAGS), np.uint8),
+).tobytes()
 _MAX_SPAN: Final = 100
 _MAX_CELLS: Final = 20_000
 
 
-def arrange_tables(tables: Sequence[turbohtml.Element]) -> None:
-    """Make every table, in their order, one that a pipe table can show, or no table at all."""
-    for table in reversed(tables):
-        if _is_layout(table):
+def arrange_tables(body: turbohtml.Element, outline: Outline) -> None:
+    """Make every table one that a pipe table can show, or no table at all.
+
+    The outline is that of the page, and of nothing that has left it.
+    """
+    tables = outline.elements("table", body)
+    look = compiled.AVAILABLE and outline.is_whole()
+    found = compiled.verdicts(outline, KINDS) if look else None
+    # From the last on: a table in another one is arranged before it is looked at as a part of it.
+    verdicts = map(verdict_on, reversed(tables)) if found is None else reversed(found)
+    for table, verdict in zip(reversed(tables), verdicts, strict=True):
+        if verdict == LAYOUT:
             _undo(table)
-        elif table.select_one("[colspan],[rowspan]"):
+        elif verdict == SPANNED:
             _spread(table)
+
+
+def verdict_on(table: turbohtml.Element) -> int:
+    if _is_layout(table):
+        return LAYOUT
+    return SPANNED if table.select_one(_SPANNING) else SHOWN
 
 
 def _is_layout(table: turbohtml.Element) -> bool:

@@ -21,7 +21,8 @@ from trapline.store.sql.fleeting import FleetingRow
 
 KEEP: Final = timedelta(hours=1)
 SLICE: Final = timedelta(minutes=15)
-_AHEAD: Final = timedelta(hours=3)
+# Looked after every minute; the default slice takes what comes before its own was made.
+_AHEAD: Final = timedelta(hours=1)
 # The planner is to keep no samples of these; a new slice does not take that over by itself.
 _CONTENT: Final = ("url", "title", "text", "markdown", "metadata", "links", "body")
 

@@ -8,7 +8,7 @@ import turbohtml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trapline.extract import _native, compiled, markdown, pruning, selection
+from trapline.extract import _native, code, compiled, markdown, pruning, selection, tables
 from trapline.extract.outline import Flags
 
 PAGES = sorted((Path(__file__).parent / "pages").glob("*.html"))
@@ -109,6 +109,87 @@ MARKUP = st.lists(
 def test_choices_of_any_page(body: str, seed: int) -> None:
     equally_chosen(body, seed)
     equally_pruned(body, seed)
+
+
+LEFT_TO_PYTHON = "table,template,svg,math,script,style,link,meta,noscript,object"
+
+
+def equally_marked(body: str) -> None:
+    """Languages and tables are told by the compiled code as in Python, or left to that."""
+    tree = turbohtml.parse(body, positions=False)
+    page = compiled.read_outline(tree)
+    blocks, found = tree.find_all("pre"), compiled.languages(page, code.given, code.classed)
+    if not tree.select("pre pre"):
+        assert found == list(code.languages(blocks))
+    else:
+        assert found is None
+    shown, verdicts = tree.find_all("table"), compiled.verdicts(page, tables.KINDS)
+    if verdicts is not None:
+        assert list(verdicts) == [tables.verdict_on(table) for table in shown]
+    else:
+        assert any(table.attr("role") or table.select(LEFT_TO_PYTHON) for table in shown)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_marks_of_our_own_pages(page: Path) -> None:
+    equally_marked(page.read_text())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<pre class=language-c>x</pre><pre><code data-lang=Rust>x</code></pre>",
+        "<div class=highlight-python><div class=highlight><pre>x<code>y</code></pre></div></div>",
+        "<div data-language=' Go '><div><div><pre>x</pre></div></div></div>",
+        "<div data-language=go><div><div><div><pre>x</pre></div></div></div></div>",
+        "<pre data-lang='' data-language=text class='brush: js'>x</pre><pre>y</pre>",
+        "<pre><code class=language-c><pre>x</pre></code></pre>",
+        "<table><tr><td>1<td>2<tr><td colspan=2>3</table>",
+        "<table><tr><td>1<tr><td>2</table><table><tr><td>1<td>2</table>",
+        "<table><tr><th>1<td><p>2<p>3<tr><td>4<td>5</table>",
+        "<table><tr><td>1<td><p>2</p> <!-- c --> <p>3<tr><td>4<td>5</table>",
+        "<table><tr><td>1<td><p>2</p><b>x</b><p>3<tr><td>4<td>5</table>",
+        "<table><caption>c</caption><tr><td>1<td><form></form>2<tr><td>3<td>4</table>",
+        "<table><tr><td>1<td><table><tr><td>2<td>3</table></table>",
+        "<table role=none><tr><td>1<td>2<tr><td>3<td>4</table>",
+        "<table></table><table><tr></tr></table>",
+    ],
+)
+def test_marks(body: str) -> None:
+    equally_marked(body)
+
+
+MARKED_TAGS = "table table tr tr td td th pre code p p div form hr caption thead h2"
+ATTRIBUTES = ("", "", "", " class=language-c", " data-lang=go", " colspan=2", " class='brush: x'")
+MARKED = st.lists(
+    st.one_of(
+        st.builds(
+            "<{}{}>".format, st.sampled_from(MARKED_TAGS.split()), st.sampled_from(ATTRIBUTES)
+        ),
+        st.builds("</{}>".format, st.sampled_from(MARKED_TAGS.split())),
+        st.sampled_from(["one", " ", "<!-- c -->"]),
+    ),
+    max_size=40,
+).map("".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(MARKED)
+def test_marks_of_any_page(body: str) -> None:
+    equally_marked(body)
+
+
+def test_what_was_cut_counts_for_nothing() -> None:
+    """A row or a `code` that has left the tree is not seen in what is left."""
+    body = "<table><tr><td>1<td>2<tr><td>3<td>4</table><pre><code class=language-c>a</code> b</pre>"
+    tree = turbohtml.parse(body, positions=False)
+    page = compiled.read_outline(tree)
+    for gone in (tree.find_all("tr")[1], tree.find("code")):
+        assert gone is not None
+        page = page.without(page.found([gone]))
+        gone.decompose()
+    assert compiled.verdicts(page, tables.KINDS) == bytes([tables.LAYOUT])
+    assert compiled.languages(page, code.given, code.classed) == []
 
 
 def test_choices_of_another_page_are_refused() -> None:

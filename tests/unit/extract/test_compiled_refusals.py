@@ -11,8 +11,12 @@ import turbohtml
 from trapline.extract import _native, compiled, scorer, selection
 from trapline.extract.blocks import Blocks
 from trapline.extract.outline import TEXT_NODE, Ints, Outline
+from trapline.extract.tables import KINDS
 
-BODY = "<title>a b</title><main class=m><h1>A</h1><p>one two<br>three<p><a href=x>four</a> b</main>"
+BODY = (
+    "<title>a b</title><main class=m><h1>A</h1><p>one two<br>three<p><a href=x>four</a> b"
+    "<pre><code>c</code></pre><table><tr><td>d<td>e</table></main>"
+)
 URL = "https://example.com/"
 REFUSALS = (ValueError, TypeError, BufferError)
 
@@ -34,6 +38,12 @@ class Page:
 
     def cut(self) -> None:
         compiled.prune(self.outline, self.blocks, np.ones(len(self.blocks), np.bool_))
+
+    def name(self) -> None:
+        compiled.languages(self.outline, str, str)
+
+    def arrange(self) -> None:
+        compiled.verdicts(self.outline, KINDS)
 
 
 @pytest.fixture
@@ -67,6 +77,33 @@ def test_a_tree_that_is_none(page: Page, name: str, kind: str) -> None:
         page.describe()
     with pytest.raises(REFUSALS):
         page.cut()
+    with pytest.raises(REFUSALS):
+        page.name()
+    with pytest.raises(REFUSALS):
+        page.arrange()
+
+
+@pytest.mark.parametrize("kind", ["sparse", "narrow", "crooked", "negative", "huge"])
+def test_rows_that_are_none(page: Page, kind: str) -> None:
+    page.outline = replace(page.outline, by_code=wrong(page.outline.by_code, kind))
+    with pytest.raises(REFUSALS):
+        page.cut()
+    with pytest.raises(REFUSALS):
+        page.arrange()
+
+
+def test_kinds_of_other_tags(page: Page) -> None:
+    with pytest.raises(ValueError, match="different pages"):
+        compiled.verdicts(page.outline, KINDS[:-1])
+
+
+def test_what_is_called_fails(page: Page) -> None:
+    def fail(_: str) -> str:
+        message = "no language"
+        raise LookupError(message)
+
+    with pytest.raises(LookupError, match="no language"):
+        compiled.languages(page.outline, fail, fail)
 
 
 @pytest.mark.parametrize("kind", WRONG)

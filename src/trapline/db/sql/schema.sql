@@ -281,6 +281,17 @@ CREATE TYPE queue.want AS (
 	limited boolean
 );
 
+CREATE TYPE store.find AS (
+	page_id uuid,
+	is_new boolean,
+	before_id bigint,
+	version_id bigint,
+	number integer,
+	change smallint,
+	returned boolean,
+	differs boolean
+);
+
 CREATE TYPE store.new_sighting AS (
 	page_id uuid,
 	organisation_id uuid,
@@ -769,6 +780,8 @@ CREATE TABLE store.version (
     sha256 bytea,
     CONSTRAINT version_content_hash_check CHECK ((length(content_hash) = 32))
 );
+ALTER TABLE ONLY store.version ALTER COLUMN text SET STORAGE EXTERNAL;
+ALTER TABLE ONLY store.version ALTER COLUMN markdown SET STORAGE EXTERNAL;
 
 ALTER TABLE ONLY store.version FORCE ROW LEVEL SECURITY;
 
@@ -2160,6 +2173,41 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION store.known_pages(p_organisations uuid[], p_sites uuid[], p_origins text[], p_hashes bytea[]) RETURNS TABLE("position" bigint, site_id uuid, last_visit_at timestamp with time zone, last_contentful_at timestamp with time zone, last_etag text, last_modified timestamp with time zone, looks double precision, changes double precision, seconds double precision, failures integer, due_at timestamp with time zone, version_id bigint, content_hash bytea)
+    LANGUAGE plpgsql STABLE
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    RETURN QUERY
+    SELECT
+        wanted.position, s.id, c.last_visit_at, c.last_contentful_at, c.last_etag, c.last_modified,
+        coalesce(c.looks, 0), coalesce(c.changes, 0), coalesce(c.seconds, 0),
+        coalesce(c.failures, 0), c.due_at, p.version_id, p.content_hash
+    FROM unnest(p_organisations, p_sites, p_origins, p_hashes) WITH ORDINALITY
+        AS wanted (organisation_id, site_id, origin, hash, position)
+    LEFT JOIN LATERAL (
+        SELECT wanted.site_id AS id WHERE wanted.site_id IS NOT NULL
+        UNION ALL
+        SELECT i.id FROM store.site i
+        WHERE wanted.site_id IS NULL AND i.organisation_id = wanted.organisation_id
+            AND i.base_url = wanted.origin AND i.implicit AND i.deleted_at IS NULL
+    ) s ON true
+    LEFT JOIN LATERAL (
+        SELECT u.id FROM frontier.url u
+        WHERE u.organisation_id = wanted.organisation_id AND u.hash = wanted.hash OFFSET 0
+    ) u ON true
+    LEFT JOIN LATERAL (
+        SELECT c.* FROM frontier.candidate c WHERE c.site_id = s.id AND c.url_id = u.id OFFSET 0
+    ) c ON true
+    LEFT JOIN LATERAL (
+        SELECT p.version_id, p.content_hash FROM store.page p
+        WHERE p.site_id = c.site_id AND p.url_id = c.url_id OFFSET 0
+    ) p ON true;
+END
+$$;
+
 CREATE FUNCTION store.move_pages(come bigint[], gone bigint[]) RETURNS void
     LANGUAGE sql
     AS $$
@@ -2179,97 +2227,102 @@ CREATE FUNCTION store.record(p_sightings store.new_sighting[]) RETURNS SETOF sto
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 DECLARE
-    s store.new_sighting;
-    page store.page;
-    seen store.seen;
-    returned boolean;
+    finds store.find[];
+    made bigint;
 BEGIN
-    FOREACH s IN ARRAY p_sightings LOOP
-        SELECT p.* INTO page FROM store.page p
-        WHERE p.site_id = s.site_id AND p.url_id = s.url_id FOR NO KEY UPDATE;
-        seen.page_id := coalesce(page.id, s.page_id);
-        seen.version_id := page.version_id;
-        seen.number := coalesce(page.version_number, 0);
-        seen.change := CASE
-            WHEN s.content_hash IS NULL THEN 1
-            WHEN page.version_id IS NULL THEN 0
-            WHEN s.content_hash = page.content_hash THEN 1
-            WHEN s.alike AND s.compared_with = page.version_id THEN 1
-            ELSE 2 END;
-        IF seen.change <> 1 THEN
-            seen.version_id := nextval('store.version_id_seq');
-            seen.number := seen.number + 1;
-        END IF;
+    -- The pages as they are, locked, and what each sighting means for its own.
+    finds := ARRAY(
+        SELECT ROW(
+            coalesce(p.id, (x.s).page_id), p.id IS NULL, p.version_id,
+            CASE WHEN c.change = 1 THEN p.version_id ELSE nextval('store.version_id_seq') END,
+            coalesce(p.version_number, 0) + CASE WHEN c.change = 1 THEN 0 ELSE 1 END,
+            c.change, p.gone_at IS NOT NULL, (x.s).content_hash <> p.content_hash
+        )::store.find
+        FROM (SELECT unnest(p_sightings) AS s OFFSET 0) x
+        LEFT JOIN LATERAL (
+            SELECT p.* FROM store.page p
+            WHERE p.site_id = (x.s).site_id AND p.url_id = (x.s).url_id
+            FOR NO KEY UPDATE OFFSET 0) p ON true
+        CROSS JOIN LATERAL (
+            SELECT CASE
+                WHEN (x.s).content_hash IS NULL THEN 1
+                WHEN p.version_id IS NULL THEN 0
+                WHEN (x.s).content_hash = p.content_hash THEN 1
+                WHEN (x.s).alike AND (x.s).compared_with = p.version_id THEN 1
+                ELSE 2 END AS change
+            OFFSET 0) c);
 
-        -- One write of the page, whatever became of it.
-        IF page.id IS NULL THEN
-            INSERT INTO store.page (
-                id, organisation_id, site_id, url_id, first_seen_at, last_seen_at, version_id,
-                version_number, content_hash, extractor_version, changed_at)
-            VALUES (
-                seen.page_id, s.organisation_id, s.site_id, s.url_id, s.seen_at, s.seen_at,
-                seen.version_id, seen.number, s.content_hash,
-                CASE WHEN seen.change = 0 THEN s.extractor_version END,
-                CASE WHEN seen.change = 0 THEN s.seen_at END)
-            ON CONFLICT (site_id, url_id) DO NOTHING;
-            IF NOT FOUND THEN
-                RAISE EXCEPTION 'another visit made the page meanwhile'
-                USING ERRCODE = 'serialization_failure';
-            END IF;
-        ELSE
-            UPDATE store.page p
-            SET last_seen_at = greatest(p.last_seen_at, s.seen_at),
-                returned_at = CASE WHEN p.gone_at IS NULL THEN p.returned_at ELSE s.seen_at END,
-                gone_at = NULL, version_id = seen.version_id, version_number = seen.number,
-                content_hash =
-                    CASE WHEN seen.change = 1 THEN p.content_hash ELSE s.content_hash END,
-                extractor_version =
-                    CASE WHEN seen.change = 1 THEN p.extractor_version ELSE s.extractor_version END,
-                changed_at = CASE WHEN seen.change = 1 THEN p.changed_at ELSE s.seen_at END
-            WHERE p.id = page.id;
-        END IF;
+    -- One write of each page, whatever became of it.
+    INSERT INTO store.page (
+        id, organisation_id, site_id, url_id, first_seen_at, last_seen_at, version_id,
+        version_number, content_hash, extractor_version, changed_at)
+    SELECT (x.f).page_id, (x.s).organisation_id, (x.s).site_id, (x.s).url_id, (x.s).seen_at,
+           (x.s).seen_at, (x.f).version_id, (x.f).number, (x.s).content_hash,
+           CASE WHEN (x.f).change = 0 THEN (x.s).extractor_version END,
+           CASE WHEN (x.f).change = 0 THEN (x.s).seen_at END
+    FROM (SELECT unnest(p_sightings) AS s, unnest(finds) AS f OFFSET 0) x
+    WHERE (x.f).is_new
+    ON CONFLICT (site_id, url_id) DO NOTHING;
+    GET DIAGNOSTICS made = ROW_COUNT;
+    IF made < (SELECT count(*) FROM unnest(finds) f WHERE f.is_new) THEN
+        RAISE EXCEPTION 'another visit made the page meanwhile'
+        USING ERRCODE = 'serialization_failure';
+    END IF;
+    IF made < cardinality(finds) THEN
+        UPDATE store.page p
+        SET last_seen_at = greatest(p.last_seen_at, (x.s).seen_at),
+            returned_at = CASE WHEN p.gone_at IS NULL THEN p.returned_at ELSE (x.s).seen_at END,
+            gone_at = NULL, version_id = (x.f).version_id, version_number = (x.f).number,
+            content_hash =
+                CASE WHEN (x.f).change = 1 THEN p.content_hash ELSE (x.s).content_hash END,
+            extractor_version = CASE
+                WHEN (x.f).change = 1 THEN p.extractor_version ELSE (x.s).extractor_version END,
+            changed_at = CASE WHEN (x.f).change = 1 THEN p.changed_at ELSE (x.s).seen_at END
+        FROM (SELECT unnest(p_sightings) AS s, unnest(finds) AS f OFFSET 0) x
+        WHERE p.id = (x.f).page_id AND NOT (x.f).is_new;
+    END IF;
 
-        IF seen.change <> 1 THEN
-            INSERT INTO store.version (
-                id, organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
-                extractor_version, status, content_type, title, language, page_type, text, markdown,
-                metadata, links, warning, sha256)
-            OVERRIDING SYSTEM VALUE
-            VALUES (
-                seen.version_id, s.organisation_id, seen.page_id, seen.number, s.visit_id, s.job_id,
-                s.seen_at, s.content_hash, s.extractor_version, s.status, s.content_type, s.title,
-                s.language, s.page_type, s.text, s.markdown, s.metadata::jsonb, s.links::jsonb,
-                s.warning, s.sha256);
-        END IF;
+    INSERT INTO store.version (
+        id, organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
+        extractor_version, status, content_type, title, language, page_type, text, markdown,
+        metadata, links, warning, sha256)
+    OVERRIDING SYSTEM VALUE
+    SELECT (x.f).version_id, (x.s).organisation_id, (x.f).page_id, (x.f).number, (x.s).visit_id,
+           (x.s).job_id, (x.s).seen_at, (x.s).content_hash, (x.s).extractor_version, (x.s).status,
+           (x.s).content_type, (x.s).title, (x.s).language, (x.s).page_type, (x.s).text,
+           (x.s).markdown, (x.s).metadata::jsonb, (x.s).links::jsonb, (x.s).warning, (x.s).sha256
+    FROM (SELECT unnest(p_sightings) AS s, unnest(finds) AS f OFFSET 0) x
+    WHERE (x.f).change <> 1;
 
-        -- Told are new and changed pages, those that came back, and changes that do not count.
-        returned := page.gone_at IS NOT NULL;
-        IF seen.change <> 1 OR returned OR s.content_hash <> page.content_hash THEN
-            INSERT INTO store.change (
-                organisation_id, site_id, page_id, url_id, status, source, detected_at, version_id,
-                previous_version_id, job_id, added_lines, removed_lines, added_words, removed_words)
-            SELECT
-                s.organisation_id, s.site_id, seen.page_id, s.url_id,
-                -- Who was told that a page is gone is told that it is there again.
-                CASE WHEN returned OR seen.change = 0 THEN 'new'
-                    WHEN seen.change = 1 THEN 'same' ELSE 'changed' END,
-                'visit', s.seen_at, seen.version_id, page.version_id, s.job_id,
-                CASE WHEN c.compared THEN s.added_lines END,
-                CASE WHEN c.compared THEN s.removed_lines END,
-                CASE WHEN c.compared THEN s.added_words END,
-                CASE WHEN c.compared THEN s.removed_words END
-            FROM (SELECT s.compared_with = page.version_id) AS c (compared);
-        END IF;
-        IF seen.version_id IS NOT NULL THEN
-            INSERT INTO store.sighting (organisation_id, site_id, page_id, version_id, seen_at)
-            SELECT s.organisation_id, s.site_id, seen.page_id, seen.version_id, s.seen_at
-            FROM generate_series(1, s.times);
-        END IF;
-        RETURN NEXT seen;
-    END LOOP;
+    -- Told are new and changed pages, those that came back, and changes that do not count.
+    INSERT INTO store.change (
+        organisation_id, site_id, page_id, url_id, status, source, detected_at, version_id,
+        previous_version_id, job_id, added_lines, removed_lines, added_words, removed_words)
+    SELECT
+        (x.s).organisation_id, (x.s).site_id, (x.f).page_id, (x.s).url_id,
+        -- Who was told that a page is gone is told that it is there again.
+        CASE WHEN (x.f).returned OR (x.f).change = 0 THEN 'new'
+            WHEN (x.f).change = 1 THEN 'same' ELSE 'changed' END,
+        'visit', (x.s).seen_at, (x.f).version_id, (x.f).before_id, (x.s).job_id,
+        CASE WHEN (x.s).compared_with = (x.f).before_id THEN (x.s).added_lines END,
+        CASE WHEN (x.s).compared_with = (x.f).before_id THEN (x.s).removed_lines END,
+        CASE WHEN (x.s).compared_with = (x.f).before_id THEN (x.s).added_words END,
+        CASE WHEN (x.s).compared_with = (x.f).before_id THEN (x.s).removed_words END
+    FROM (SELECT unnest(p_sightings) AS s, unnest(finds) AS f OFFSET 0) x
+    WHERE (x.f).change <> 1 OR (x.f).returned OR (x.f).differs;
+
+    INSERT INTO store.sighting (organisation_id, site_id, page_id, version_id, seen_at)
+    SELECT (x.s).organisation_id, (x.s).site_id, (x.f).page_id, (x.f).version_id, (x.s).seen_at
+    FROM (SELECT unnest(p_sightings) AS s, unnest(finds) AS f OFFSET 0) x
+    CROSS JOIN LATERAL generate_series(1, (x.s).times)
+    WHERE (x.f).version_id IS NOT NULL;
+
+    RETURN QUERY SELECT f.page_id, f.version_id, f.number, f.change FROM unnest(finds) f;
 END
 $$;
 

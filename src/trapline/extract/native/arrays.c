@@ -16,6 +16,14 @@ int array_fits(const Py_buffer *array, Py_ssize_t items, Py_ssize_t item) {
 }
 
 /* Parents and last descendants are rows of the page, and only what is no text holds others. */
+/* Its sign is set for a number that is not between two others, which are no negative ones. Without
+ * a branch for each, arrays are looked through several times as fast. */
+static const uint64_t SIGN = (uint64_t)1 << 63;
+
+static inline uint64_t outside(int64_t number, int64_t least, int64_t most) {
+    return (uint64_t)number | ((uint64_t)number - (uint64_t)least) | ((uint64_t)most - (uint64_t)number);
+}
+
 int tree_fits(Py_ssize_t size, const Py_buffer *codes, const Py_buffer *parents,
               const Py_buffer *lasts) {
     Py_ssize_t item = sizeof(int64_t);
@@ -27,14 +35,16 @@ int tree_fits(Py_ssize_t size, const Py_buffer *codes, const Py_buffer *parents,
     if (size < 1 || size > MAX_ROWS || code[0] != OTHER_NODE || parent[0] != 0 || last[0] >= size) {
         return refused();
     }
+    uint64_t all = 0;
     for (Py_ssize_t row = 0; row < size; row++) {
-        if (code[row] < 0 || code[row] >= design.tags || parent[row] < 0 ||
-            parent[row] > row - (row > 0) || code[parent[row]] == TEXT_NODE || last[row] < row ||
-            last[row] >= size) {
-            return refused();
-        }
+        all |= outside(code[row], 0, design.tags - 1) | outside(parent[row], 0, row - (row > 0)) |
+               outside(last[row], row, size - 1);
     }
-    return 0;
+    int in_text = 0;
+    for (Py_ssize_t row = 0; !(all & SIGN) && row < size; row++) {
+        in_text |= code[parent[row]] == TEXT_NODE;
+    }
+    return all & SIGN || in_text ? refused() : 0;
 }
 
 /* An array of numbers from 0 up to below a bound. */
@@ -43,12 +53,11 @@ int numbers_fit(const Py_buffer *array, Py_ssize_t items, int64_t bound) {
         return -1;
     }
     const int64_t *numbers = array->buf;
+    uint64_t all = 0;
     for (Py_ssize_t i = 0; i < items; i++) {
-        if (numbers[i] < 0 || numbers[i] >= bound) {
-            return refused();
-        }
+        all |= outside(numbers[i], 0, bound - 1);
     }
-    return 0;
+    return all & SIGN ? refused() : 0;
 }
 
 /* How many columns a matrix has; none has as many as would make its size overflow. */

@@ -10,25 +10,54 @@ typedef struct {
     const uint8_t *chosen;
 } Choice;
 
-/* A text without the line breaks around it. */
-static PyObject *without_lines(PyObject *text) {
-    if (text == NULL) {
-        return NULL;
+/* Takes line breaks from one end of what was written after `from`. */
+static int strip_lines(PyObject *parts, Py_ssize_t from, int at_end) {
+    Py_ssize_t part = at_end ? PyList_GET_SIZE(parts) - 1 : from;
+    for (; part >= from && part < PyList_GET_SIZE(parts); part += at_end ? -1 : 1) {
+        PyObject *text = PyList_GET_ITEM(parts, part);
+        Py_ssize_t start = 0, end = PyUnicode_GET_LENGTH(text), size = end;
+        while (!at_end && start < end && PyUnicode_READ_CHAR(text, start) == '\n') {
+            start++;
+        }
+        while (at_end && end > start && PyUnicode_READ_CHAR(text, end - 1) == '\n') {
+            end--;
+        }
+        if (end - start < size) {
+            PyObject *rest = PyUnicode_Substring(text, start, end);
+            if (rest == NULL || PyList_SetItem(parts, part, rest) < 0) {
+                return -1;
+            }
+        }
+        if (end > start) {
+            break;
+        }
     }
-    Py_ssize_t start = 0, end = PyUnicode_GET_LENGTH(text);
-    while (start < end && PyUnicode_READ_CHAR(text, start) == '\n') {
-        start++;
+    return 0;
+}
+
+/* Adds the text between two rows with its own white space, but for the lines around it. */
+static int add_code(const Choice *choice, Py_ssize_t from, Py_ssize_t to, PyObject *line, PyObject *parts) {
+    Py_ssize_t start = PyList_GET_SIZE(parts);
+    for (Py_ssize_t row = from; row <= to; row++) {
+        PyObject *text = NULL;
+        if (choice->code[row] == TEXT_NODE) {
+            text = property(PyList_GET_ITEM(choice->nodes, row), &text_data);
+        } else if (choice->code[row] == design.br) {
+            text = Py_NewRef(line);
+        } else {
+            continue;
+        }
+        int failed = text == NULL || !PyUnicode_Check(text) || PyList_Append(parts, text) < 0;
+        Py_XDECREF(text);
+        if (failed) {
+            return -1;
+        }
     }
-    while (end > start && PyUnicode_READ_CHAR(text, end - 1) == '\n') {
-        end--;
-    }
-    PyObject *inside = PyUnicode_Substring(text, start, end);
-    Py_DECREF(text);
-    return inside;
+    return strip_lines(parts, start, 0) < 0 || strip_lines(parts, start, 1) < 0 ? -1 : 0;
 }
 
 /* Blocks go by their first row, so what shows code is passed once. */
-static int gather(const Choice *choice, PyObject *lines) {
+static int gather(const Choice *choice, PyObject *line, PyObject *parts) {
     Py_ssize_t piece = 0, shown = 0;
     int64_t code_to = -1;
     for (Py_ssize_t block = 0; block < choice->blocks; block++) {
@@ -43,12 +72,13 @@ static int gather(const Choice *choice, PyObject *lines) {
         if (!choice->chosen[block]) {
             continue;
         }
-        PyObject *text =
-            first <= code_to ? without_lines(text_between(choice->nodes, choice->code, first, end))
-                             : Py_NewRef(PyList_GET_ITEM(choice->texts, block));
-        int failed = text == NULL || PyList_Append(lines, text) < 0;
-        Py_XDECREF(text);
-        if (failed) {
+        if (PyList_GET_SIZE(parts) && PyList_Append(parts, line) < 0) {
+            return -1;
+        }
+        int failed = first <= code_to
+                         ? add_code(choice, first, end, line, parts)
+                         : PyList_Append(parts, PyList_GET_ITEM(choice->texts, block));
+        if (failed < 0) {
             return -1;
         }
     }
@@ -75,18 +105,21 @@ PyObject *native_chosen_text(PyObject *module, PyObject *args) {
     choice.blocks = PyList_GET_SIZE(choice.texts);
     choice.pieces = array[3].len / (Py_ssize_t)sizeof(int64_t);
     choice.shown = array[5].len / (Py_ssize_t)sizeof(int64_t);
-    PyObject *result = NULL, *lines = PyList_New(0), *line = PyUnicode_FromString("\n");
-    if (lines != NULL && line != NULL && texts_fit(choice.texts) == 0 &&
-        numbers_fit(array, choice.size, design.tags) == 0 &&
-        numbers_fit(array + 1, choice.size, choice.size) == 0 &&
+    PyObject *result = NULL, *parts = PyList_New(0), *line = PyUnicode_FromString("\n");
+    PyObject *nothing = PyUnicode_FromStringAndSize(NULL, 0);
+    if (parts != NULL && line != NULL && nothing != NULL && texts_fit(choice.texts) == 0 &&
+        /* Codes and last rows are compared, and lead nowhere. */
+        array_fits(array, choice.size, sizeof(int64_t)) == 0 &&
+        array_fits(array + 1, choice.size, sizeof(int64_t)) == 0 &&
         numbers_fit(array + 2, choice.blocks, choice.size) == 0 &&
         numbers_fit(array + 3, choice.pieces, choice.size) == 0 &&
         numbers_fit(array + 4, choice.pieces, choice.blocks) == 0 &&
         numbers_fit(array + 5, choice.shown, choice.size) == 0 &&
-        array_fits(array + 6, choice.blocks, 1) == 0 && gather(&choice, lines) == 0) {
-        result = PyUnicode_Join(line, lines);
+        array_fits(array + 6, choice.blocks, 1) == 0 && gather(&choice, line, parts) == 0) {
+        result = PyUnicode_Join(nothing, parts);
     }
-    Py_XDECREF(lines);
+    Py_XDECREF(parts);
+    Py_XDECREF(nothing);
     Py_XDECREF(line);
     for (int i = 0; i < ARRAYS; i++) {
         PyBuffer_Release(array + i);

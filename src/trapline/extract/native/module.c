@@ -172,6 +172,8 @@ static PyMethodDef methods[] = {
     {"may_tell", native_may_tell, METH_O, "Tell whether texts may have a name or a date."},
     {"chosen_text", native_chosen_text, METH_VARARGS, "Join the chosen blocks."},
     {"with_headline", native_with_headline, METH_VARARGS, "Add the headline to the chosen blocks."},
+    {"languages", native_languages, METH_VARARGS, "Find the languages of blocks of code."},
+    {"verdicts", native_verdicts, METH_VARARGS, "Tell tables for layout from others."},
     {"tidy", native_tidy, METH_O, "Mend what the renderer has written."},
     {NULL, NULL, 0, NULL},
 };

@@ -149,6 +149,8 @@ PyObject *native_common_words(PyObject *module, PyObject *args);
 PyObject *native_may_tell(PyObject *module, PyObject *texts);
 PyObject *native_chosen_text(PyObject *module, PyObject *args);
 PyObject *native_with_headline(PyObject *module, PyObject *args);
+PyObject *native_languages(PyObject *module, PyObject *args);
+PyObject *native_verdicts(PyObject *module, PyObject *args);
 PyObject *native_tidy(PyObject *module, PyObject *text);
 
 /* The text between two rows with its own white space. */

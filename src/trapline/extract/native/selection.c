@@ -156,6 +156,14 @@ static void run_up(int64_t *values, Py_ssize_t size) {
     }
 }
 
+static int has_media(const Pruning *pruning) {
+    int found = 0;
+    for (Py_ssize_t row = 0; row < pruning->size; row++) {
+        found |= design.media[pruning->code[row]];
+    }
+    return found;
+}
+
 /* Pictures between two chosen blocks, or beside one in an element that is mostly chosen. */
 static void want_media(Pruning *pruning) {
     Py_ssize_t following = 0;
@@ -274,17 +282,20 @@ PyObject *native_prune(PyObject *module, PyObject *args) {
         numbers_fit(array + 7, pieces, blocks) < 0) {
         goto done;
     }
-    int64_t *room = PyMem_Calloc(3 * (pruning.size + 1), sizeof(int64_t));
-    pruning.near = PyMem_Malloc((pruning.size + 1) * sizeof(int32_t));
+    int media = has_media(&pruning);
+    int64_t *room = PyMem_Calloc((media ? 3 : 1) * (pruning.size + 1), sizeof(int64_t));
+    pruning.near = PyMem_Malloc((media ? pruning.size + 1 : 1) * sizeof(int32_t));
     pruning.text = PyMem_Calloc(pruning.size + 1, 2);
     if (room == NULL || pruning.near == NULL || pruning.text == NULL) {
         PyErr_NoMemory();
     } else {
-        pruning.all_words = room;
-        pruning.kept_words = room + pruning.size + 1;
-        pruning.wanted = room + 2 * (pruning.size + 1);
+        pruning.wanted = room;
         pruning.gone = pruning.text + pruning.size + 1;
-        want_media(&pruning);
+        if (media) {
+            pruning.all_words = room + pruning.size + 1;
+            pruning.kept_words = room + 2 * (pruning.size + 1);
+            want_media(&pruning);
+        }
         result = cut(&pruning) < 0 ? NULL : left_of(&pruning, by_code, rows);
     }
     PyMem_Free(room);

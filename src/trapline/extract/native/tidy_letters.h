@@ -1,5 +1,22 @@
 /* Made for each width of letters; see tidy.c. */
 
+/* Letters that are looked at together. */
+typedef LETTER NAMED(Lanes) __attribute__((vector_size(16)));
+typedef __typeof__((NAMED(Lanes)){0} == (NAMED(Lanes)){0}) NAMED(Flags);
+#define LANES (16 / (Py_ssize_t)sizeof(LETTER))
+
+static inline NAMED(Lanes) NAMED(lanes)(const LETTER *text) {
+    NAMED(Lanes) some;
+    memcpy(&some, text, sizeof(some));
+    return some;
+}
+
+static inline int NAMED(any)(NAMED(Flags) flags) {
+    uint64_t halves[2];
+    memcpy(halves, &flags, sizeof(halves));
+    return (halves[0] | halves[1]) != 0;
+}
+
 static int NAMED(begins)(const LETTER *text, Py_ssize_t at, Py_ssize_t size, const char *word) {
     for (; *word; word++, at++) {
         if (at >= size || text[at] != (LETTER)(uint8_t)*word) {
@@ -17,6 +34,9 @@ static Py_ssize_t NAMED(past)(const LETTER *text, Py_ssize_t at, Py_ssize_t size
 }
 
 static Py_ssize_t NAMED(next)(const LETTER *text, Py_ssize_t at, Py_ssize_t size, LETTER letter) {
+    while (at + LANES <= size && !NAMED(any)(NAMED(lanes)(text + at) == letter)) {
+        at += LANES;
+    }
     while (at < size && text[at] != letter) {
         at++;
     }
@@ -123,6 +143,20 @@ static Py_ssize_t NAMED(code_end)(const LETTER *text, Py_ssize_t at, Py_ssize_t 
     return -1;
 }
 
+/* Where a tag or code may start. */
+static Py_ssize_t NAMED(next_mark)(const LETTER *text, Py_ssize_t at, Py_ssize_t size) {
+    for (; at + LANES <= size; at += LANES) {
+        NAMED(Lanes) some = NAMED(lanes)(text + at);
+        if (NAMED(any)((some == '<') | (some == '`') | (some == '~'))) {
+            break;
+        }
+    }
+    while (at < size && text[at] != '<' && text[at] != '`' && text[at] != '~') {
+        at++;
+    }
+    return at;
+}
+
 /* The text with marks for the tags of emphasis outside code; it does not grow. */
 static Py_ssize_t NAMED(with_marks)(const LETTER *text, Py_ssize_t size, LETTER *out) {
     Runs runs = {0};
@@ -131,7 +165,7 @@ static Py_ssize_t NAMED(with_marks)(const LETTER *text, Py_ssize_t size, LETTER 
         return -1;
     }
     Py_ssize_t used = 0, written = 0, at = 0;
-    while (at < size) {
+    for (at = NAMED(next_mark)(text, at, size); at < size; at = NAMED(next_mark)(text, at, size)) {
         LETTER letter = text[at];
         Run words;
         Py_ssize_t end = letter == '<' ? NAMED(emphasis)(text, at, size, &words) : -1;
@@ -160,21 +194,35 @@ static Py_ssize_t NAMED(with_marks)(const LETTER *text, Py_ssize_t size, LETTER 
     return used + size - written;
 }
 
+/* Where a line ends, or a letter stands that is not seen. */
+static Py_ssize_t NAMED(next_stop)(const LETTER *text, Py_ssize_t at, Py_ssize_t size) {
+    for (; at + LANES <= size; at += LANES) {
+        NAMED(Lanes) some = NAMED(lanes)(text + at);
+        NAMED(Flags) found = (some == '\n') | (some == (LETTER)0xAD);
+        if (sizeof(LETTER) > 1) {
+            found |= (some == (LETTER)0x200B) | (some == (LETTER)0x2060) | (some == (LETTER)0xFEFF);
+        }
+        if (NAMED(any)(found)) {
+            break;
+        }
+    }
+    while (at < size && text[at] != '\n' && !is_invisible(text[at])) {
+        at++;
+    }
+    return at;
+}
+
 /* Drops what is not seen, single spaces at the ends of lines and blank lines after the first, in
  * place. Of two lines after each other that are a break and nothing else, one stays a break. */
 static Py_ssize_t NAMED(squeezed)(LETTER *text, Py_ssize_t size) {
     Py_ssize_t used = 0;
     int taken = 0;
     for (Py_ssize_t at = 0; at < size; at++) {
-        LETTER letter = text[at];
-        if (letter > '\n') {
-            if (letter < 0xAD || !is_invisible(letter)) {
-                text[used++] = letter;
-            }
-            continue;
-        }
-        if (letter != '\n') {
-            text[used++] = letter;
+        Py_ssize_t stop = NAMED(next_stop)(text, at, size);
+        memmove(text + used, text + at, (size_t)(stop - at) * sizeof(LETTER));
+        used += stop - at;
+        at = stop;
+        if (at == size || text[at] != '\n') {
             continue;
         }
         Py_ssize_t spaces = used;
@@ -220,3 +268,5 @@ static Py_ssize_t NAMED(tidied)(const LETTER *text, Py_ssize_t size, LETTER *out
     }
     return end;
 }
+
+#undef LANES

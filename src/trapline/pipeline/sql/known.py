@@ -74,27 +74,15 @@ class TitlesOfRow(Struct, frozen=True, gc=False):
 _KNOWN_PAGES: Final = """
 -- name: KnownPages
 SELECT
-    wanted.position AS "position!", s.id AS "site_id?", c.last_visit_at AS "last_visit_at?",
-    c.last_contentful_at AS "last_contentful_at?", c.last_etag AS "last_etag?",
-    c.last_modified AS "last_modified?", coalesce(c.looks, 0) AS "looks!",
-    coalesce(c.changes, 0) AS "changes!", coalesce(c.seconds, 0) AS "seconds!",
-    coalesce(c.failures, 0) AS "failures!", c.due_at AS "due_at?", p.version_id AS "version_id?",
-    p.content_hash AS "content_hash?"
-FROM unnest(
+    k.position AS "position!", k.site_id AS "site_id?", k.last_visit_at AS "last_visit_at?",
+    k.last_contentful_at AS "last_contentful_at?", k.last_etag AS "last_etag?",
+    k.last_modified AS "last_modified?", k.looks AS "looks!", k.changes AS "changes!",
+    k.seconds AS "seconds!", k.failures AS "failures!", k.due_at AS "due_at?",
+    k.version_id AS "version_id?", k.content_hash AS "content_hash?"
+FROM store.known_pages(
     $1::uuid[], $2::uuid[], $3::text[],
     $4::bytea[]
-) WITH ORDINALITY AS wanted (organisation_id, site_id, origin, hash, position)
-LEFT JOIN LATERAL (
-    SELECT wanted.site_id AS id WHERE wanted.site_id IS NOT NULL
-    UNION ALL
-    SELECT i.id FROM store.site i
-    WHERE wanted.site_id IS NULL AND i.organisation_id = wanted.organisation_id
-        AND i.base_url = wanted.origin AND i.implicit AND i.deleted_at IS NULL
-) s ON true
-LEFT JOIN frontier.url u
-    ON u.organisation_id = wanted.organisation_id AND u.hash = wanted.hash
-LEFT JOIN frontier.candidate c ON c.site_id = s.id AND c.url_id = u.id
-LEFT JOIN store.page p ON p.site_id = c.site_id AND p.url_id = c.url_id
+) k
 """
 
 
@@ -106,7 +94,7 @@ async def known_pages(
     origins: Sequence[str],
     hashes: Sequence[bytes],
 ) -> list[KnownPagesRow]:
-    """What earlier visits left of URLs in sites, and the version that a 304 would confirm, if it is there. Who names no site means the implicit one of the origin; it may not be there yet."""
+    """What earlier visits left of URLs in sites, and the version that a 304 would confirm, if it is there."""
     return [
         KnownPagesRow(*row)
         for row in await conn.fetch(_KNOWN_PAGES, organisation_ids, site_ids, origins, hashes)

@@ -1,28 +1,15 @@
 -- name: KnownPages :many
 -- What earlier visits left of URLs in sites, and the version that a 304 would confirm, if it is there.
--- Who names no site means the implicit one of the origin; it may not be there yet.
 SELECT
-    wanted.position AS "position!", s.id AS "site_id?", c.last_visit_at AS "last_visit_at?",
-    c.last_contentful_at AS "last_contentful_at?", c.last_etag AS "last_etag?",
-    c.last_modified AS "last_modified?", coalesce(c.looks, 0) AS "looks!",
-    coalesce(c.changes, 0) AS "changes!", coalesce(c.seconds, 0) AS "seconds!",
-    coalesce(c.failures, 0) AS "failures!", c.due_at AS "due_at?", p.version_id AS "version_id?",
-    p.content_hash AS "content_hash?"
-FROM unnest(
+    k.position AS "position!", k.site_id AS "site_id?", k.last_visit_at AS "last_visit_at?",
+    k.last_contentful_at AS "last_contentful_at?", k.last_etag AS "last_etag?",
+    k.last_modified AS "last_modified?", k.looks AS "looks!", k.changes AS "changes!",
+    k.seconds AS "seconds!", k.failures AS "failures!", k.due_at AS "due_at?",
+    k.version_id AS "version_id?", k.content_hash AS "content_hash?"
+FROM store.known_pages(
     sqlc.arg(organisation_ids)::uuid[], sqlc.narg(site_ids)::uuid[], sqlc.arg(origins)::text[],
     sqlc.arg(hashes)::bytea[]
-) WITH ORDINALITY AS wanted (organisation_id, site_id, origin, hash, position)
-LEFT JOIN LATERAL (
-    SELECT wanted.site_id AS id WHERE wanted.site_id IS NOT NULL
-    UNION ALL
-    SELECT i.id FROM store.site i
-    WHERE wanted.site_id IS NULL AND i.organisation_id = wanted.organisation_id
-        AND i.base_url = wanted.origin AND i.implicit AND i.deleted_at IS NULL
-) s ON true
-LEFT JOIN frontier.url u
-    ON u.organisation_id = wanted.organisation_id AND u.hash = wanted.hash
-LEFT JOIN frontier.candidate c ON c.site_id = s.id AND c.url_id = u.id
-LEFT JOIN store.page p ON p.site_id = c.site_id AND p.url_id = c.url_id;
+) k;
 
 -- name: LinksOf :one
 -- The links of a version, for a page that has not changed since.

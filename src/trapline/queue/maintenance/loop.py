@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -34,6 +35,9 @@ _TRY_AGAIN: Final = 3.0
 # what is done once an hour need not be done in the first moment, when the process has tasks to begin.
 _FIRST_PART: Final = 1 / 30
 _LATEST_FIRST: Final = 3.0
+# Duties of one moment come one after the other: at once they would need a connection each, and every
+# connection pays for its own plans.
+_BETWEEN_FIRST: Final = 0.1
 
 
 def all_duties(settings: Settings) -> list[Duty]:
@@ -59,7 +63,10 @@ async def _lead(database: Database, duties: list[Duty]) -> None:
             return
         log.info("maintenance begins")
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_repeat(database, duty), name=duty.name) for duty in duties]
+            tasks = [
+                group.create_task(_repeat(database, duty, delay), name=duty.name)
+                for duty, delay in zip(duties, first_delays(duties), strict=True)
+            ]
             await _until_lost(conn)
             for task in tasks:
                 task.cancel()
@@ -75,12 +82,22 @@ async def _until_lost(conn: OwnConnection) -> None:
         await lost.wait()
 
 
-async def _repeat(database: Database, duty: Duty) -> None:
-    every = duty.every.total_seconds()
-    await asyncio.sleep(min(every * _FIRST_PART, _LATEST_FIRST))
+def first_delays(duties: Sequence[Duty]) -> list[float]:
+    """Return after how many seconds each duty is first done."""
+    delays: list[float] = []
+    together: Counter[float] = Counter()
+    for duty in duties:
+        moment = min(duty.every.total_seconds() * _FIRST_PART, _LATEST_FIRST)
+        delays.append(moment + together[moment] * _BETWEEN_FIRST)
+        together[moment] += 1
+    return delays
+
+
+async def _repeat(database: Database, duty: Duty, delay: float) -> None:
+    await asyncio.sleep(delay)
     while True:
         await perform(database, duty)
-        await asyncio.sleep(every)
+        await asyncio.sleep(duty.every.total_seconds())
 
 
 async def perform(database: Database, duty: Duty) -> int:

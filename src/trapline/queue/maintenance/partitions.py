@@ -19,7 +19,8 @@ from trapline.settings import Settings
 
 logger = get_logger(__name__)
 
-MONTHS_AHEAD: Final = 2
+# Looked after every hour, and what is written before a month is made goes into the default partition.
+MONTHS_AHEAD: Final = 1
 
 # Names are made by format(): these are statements that no query file can hold.
 _MAKE: Final = (

@@ -96,6 +96,11 @@ CREATE TABLE store.version (
     UNIQUE (page_id, number)
 );
 
+-- To compress them took longer than all else that store.record does:
+-- docs/decisions/048-texts-are-not-compressed.md.
+ALTER TABLE store.version
+    ALTER COLUMN text SET STORAGE EXTERNAL, ALTER COLUMN markdown SET STORAGE EXTERNAL;
+
 CREATE INDEX version_job_idx ON store.version (job_id, id);
 CREATE INDEX version_content_hash_idx ON store.version (content_hash);
 CREATE INDEX version_sha256_idx ON store.version (sha256) WHERE sha256 IS NOT NULL;
@@ -152,7 +157,21 @@ CREATE TYPE store.new_sighting AS (
     sha256 bytea
 );
 
--- What a sighting led to: 0 a new page, 1 nothing new, 2 a changed one.
+-- What a sighting means for its page, as that was found: 0 a new one, 1 nothing new, 2 a changed one.
+CREATE TYPE store.find AS (
+    page_id uuid,
+    is_new boolean,
+    -- The version that it had.
+    before_id bigint,
+    version_id bigint,
+    number integer,
+    change smallint,
+    returned boolean,
+    -- Its text is not the last one, whether that counts or not.
+    differs boolean
+);
+
+-- What a sighting led to.
 CREATE TYPE store.seen AS (
     page_id uuid,
     version_id bigint,
