@@ -16,7 +16,7 @@ from asyncpg.pool import PoolConnectionProxy
 from asyncpg.transaction import Transaction
 
 from trapline.db import connection, embedded, migrate, requirements, roles
-from trapline.db.connection import LOST, TENANT, WORKER, Connection, OwnConnection
+from trapline.db.connection import LOST, TENANT, WORKER, Connection, OwnConnection, Session
 from trapline.errors import DatabaseUnavailable, Forbidden
 from trapline.logs import get_logger
 from trapline.model import MemberId, OrganisationId
@@ -76,8 +76,9 @@ class Database:
             steady = _STEADY if workers >= 2 * _STEADY else 0
             sizes = [(WORKER, workers - steady), (TENANT, tenants)]
             sizes += [(WORKER, steady)] if steady else []
+            sessions = connection.session_class()
             pools = [
-                await stack.enter_async_context(_pool(found.dsn, settings, role, size))
+                await stack.enter_async_context(_pool(found.dsn, settings, sessions, role, size))
                 for role, size in sizes
             ]
             renewal = asyncio.create_task(_renew(pools, settings))
@@ -202,8 +203,9 @@ async def prepare_server(conn: Connection) -> None:
 
 
 @asynccontextmanager
-async def _pool(dsn: str, settings: Settings, role: str, size: int) -> AsyncIterator[Pool]:
-    sessions = connection.session_class()
+async def _pool(
+    dsn: str, settings: Settings, sessions: type[Session], role: str, size: int
+) -> AsyncIterator[Pool]:
     pool = asyncpg.create_pool(
         dsn,
         min_size=0,

@@ -90,6 +90,8 @@ class Steps:
 
     async def kickoff(self, task: Task) -> Finished:
         """Read robots.txt, then queue the start page and the sitemaps."""
+        # Meanwhile, for this waits for the database and the server time and again.
+        asyncio.get_running_loop().run_in_executor(None, documents.load_reader)
         payload: Kickoff = task.payload
         crawl = await self.crawls.of(task.job_id)
         options = spreading.spread_of(crawl).options
