@@ -1,7 +1,8 @@
 """The API: what it adds to a fetch and an extraction, paging through results, and watchers.
 
 Each figure of /v2/scrape stands beside the bare loop: the same page, fetched and extracted in one
-process without API, queue or database.
+process without API, queue or database. The caller does as little as can be (`caller.py`): what a
+client library takes to read an answer is not the server's.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 import asyncpg
@@ -23,18 +24,21 @@ import psutil
 import websockets
 from aiohttp import web
 
+from benchmarks.caller import Caller
 from benchmarks.crawl import postgres_cpu
 from tests.command import Trapline
 from trapline.db import pool
 from trapline.extract import extract
 from trapline.fetch import Fetcher
-from trapline.model import APPROVED, FetchRequest, Verdict
+from trapline.model import APPROVED, Document, FetchRequest, Verdict
 from trapline.settings import Settings
 
 CONCURRENCIES = (1, 16, 64)
 # Politeness is between a host and everyone; many hosts keep it out of the figures.
 HOSTS = 300
 _LONGEST = 600.0
+
+T = TypeVar("T")
 
 
 def page() -> bytes:
@@ -87,17 +91,21 @@ class Sizes:
 
 
 async def timed(
-    call: Callable[[int], Awaitable[None]], concurrency: int, requests: int
+    call: Callable[[int], Awaitable[T]],
+    concurrency: int,
+    requests: int,
+    check: Callable[[T], None],
 ) -> tuple[list[float], float]:
-    """Return the milliseconds of each call, and calls a second."""
+    """Return the milliseconds of each call, and calls a second; what is checked is not in the first."""
     numbers = iter(range(requests))
     took: list[float] = []
 
     async def caller() -> None:
         for number in numbers:
             began = time.perf_counter()
-            await call(number)
+            answer = await call(number)
             took.append((time.perf_counter() - began) * 1000)
+            check(answer)
 
     began = time.perf_counter()
     await asyncio.gather(*(caller() for _ in range(concurrency)))
@@ -112,27 +120,33 @@ async def bare(
 
     async with Fetcher(settings) as fetcher:
 
-        async def call(number: int) -> None:
+        async def call(number: int) -> Document:
             fetched = await fetcher.fetch(
                 FetchRequest(url=address(port, "bare", number), approve=approve)
             )
-            assert extract(fetched.body, fetched.content_type, fetched.url).markdown
+            return extract(fetched.body, fetched.content_type, fetched.url)
 
-        await timed(call, 4, min(requests, HOSTS))
-        return {n: await timed(call, n, requests) for n in CONCURRENCIES}
+        def check(document: Document) -> None:
+            assert document.markdown
+
+        await timed(call, 4, min(requests, HOSTS), check)
+        return {n: await timed(call, n, requests, check) for n in CONCURRENCIES}
 
 
 async def through_api(api: str, port: int, requests: int) -> dict[int, tuple[list[float], float]]:
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as client:
+    async with Caller(api) as caller:
 
-        async def call(number: int) -> None:
+        async def call(number: int) -> tuple[int, bytes]:
             body = {"url": address(port, "api", number), "maxAge": 0, "formats": ["markdown"]}
-            async with client.post(f"{api}/v2/scrape", json=body) as answer:
-                assert answer.status == 200, await answer.text()
-                assert (await answer.json())["data"]["markdown"]
+            return await caller.post("/v2/scrape", json.dumps(body).encode())
 
-        await timed(call, 4, min(requests, HOSTS))
-        return {n: await timed(call, n, requests) for n in CONCURRENCIES}
+        def check(answer: tuple[int, bytes]) -> None:
+            status, body = answer
+            assert status == 200, body
+            assert json.loads(body)["data"]["markdown"]
+
+        await timed(call, 4, min(requests, HOSTS), check)
+        return {n: await timed(call, n, requests, check) for n in CONCURRENCIES}
 
 
 async def results(

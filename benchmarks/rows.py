@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -170,12 +170,8 @@ async def retired(database: Database) -> tuple[float, float]:
     # As if the days that are kept were fewer, so that one whole month is past its time.
     month = partitions.months_after(datetime.now(UTC) - timedelta(days=90), 1)[0]
     keep = (datetime.now(UTC) - month).days - 31
-    early = Database(
-        database.server,
-        database.settings.model_copy(update={"keep_days": max(keep, 1)}),
-        database.worker_pool,
-        database.tenant_pool,
-    )
+    settings = database.settings.model_copy(update={"keep_days": max(keep, 1)})
+    early = replace(database, settings=settings)
     began = time.perf_counter()
     await partitions.keep_up(early, MEASUREMENTS)
     return forgetting, time.perf_counter() - began

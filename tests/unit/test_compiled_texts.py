@@ -52,6 +52,19 @@ def assert_same_hash(text: str) -> None:
     assert identity.content_hash(text) == expected
 
 
+SPACED = st.lists(
+    st.sampled_from(
+        ["a", "words of it", "x" * 17, " ", "\n", "  ", "\t", "\x00", "\x1c", "\x7f", "\xa0", "\xe9", "\u2014", "\u3000", "\u8000"]
+    ),
+    max_size=30,
+).map("".join)  # fmt: skip
+
+
+@given(SPACED)
+def test_spaces_are_squeezed_alike_wherever_they_stand(text: str) -> None:
+    assert _native.squeezed(text) == identity.python_squeezed(text)
+
+
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_texts_have_the_same_numbers(text: str) -> None:
     assert_same_numbers(text)

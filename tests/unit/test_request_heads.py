@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 import uvicorn
+import uvloop
 
 from trapline.api.protocol import MOST_HEAD, BoundedProtocol, Joined
 
@@ -125,3 +126,58 @@ async def test_an_answer_without_a_body_is_written_before_the_end() -> None:
     joined.close()
     assert wire.written == [HEAD, b"closed"]
     assert joined.is_closing()
+
+
+async def _sent(theirs: socket.socket, size: int) -> bytes:
+    async with asyncio.timeout(60):
+        came = b""
+        while len(came) < size:
+            came += await asyncio.get_running_loop().sock_recv(theirs, 2**16)
+        return came
+
+
+async def _joined(ours: socket.socket) -> Joined:
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.create_connection(asyncio.Protocol, sock=ours)
+    return Joined(transport, transport.get_extra_info("socket").fileno())
+
+
+def test_a_whole_answer_is_on_its_way_before_the_loop_turns() -> None:
+    """As it does with asyncio's own loop; the server's is another."""
+    uvloop.run(_answered_at_once())
+
+
+async def _answered_at_once() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.settimeout(0)
+    with ours, theirs:
+        joined = await _joined(ours)
+        joined.write(HEAD)
+        joined.write(b"body")
+        assert theirs.recv(100) == HEAD + b"body"
+        joined.close()
+
+
+async def test_an_answer_that_does_not_fit_comes_whole_and_in_order() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.settimeout(0)
+    large = bytes(range(256)) * 2**13
+    with ours, theirs:
+        joined = await _joined(ours)
+        for _ in range(3):
+            joined.write(HEAD)
+            joined.write(large)
+        wanted = (HEAD + large) * 3
+        assert await _sent(theirs, len(wanted)) == wanted
+        joined.close()
+
+
+async def test_an_answer_to_someone_who_is_gone_is_no_error() -> None:
+    ours, theirs = socket.socketpair()
+    with ours:
+        joined = await _joined(ours)
+        theirs.close()
+        joined.write(HEAD)
+        joined.write(b"body")
+        await asyncio.sleep(0)
+        joined.close()

@@ -13,6 +13,7 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
+from starlette.datastructures import URL
 from starlette.requests import HTTPConnection
 
 from trapline.api.acquaintances import Acquaintances
@@ -38,6 +39,14 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+@lru_cache(maxsize=64)
+def _asked(host: str | None, server: tuple[str, int | None] | None) -> str:
+    """Return the name by which a server was asked: that of the request, or its own where that has none."""
+    headers = [] if host is None else [(b"host", host.encode("latin-1"))]
+    scope = {"scheme": "http", "server": server, "path": "/", "headers": headers}
+    return URL(scope=scope).hostname or ""
 
 
 async def principal(request: HTTPConnection) -> Principal:
@@ -120,7 +129,8 @@ class Hasty:
         return Hasty(_require(await _hasty(self.request), "write"), None, self.request)
 
 
-async def _hasty_writer(request: HTTPConnection) -> Hasty:
+async def hasty_writer(request: HTTPConnection) -> Hasty:
+    """Find who asks for a scrape."""
     remembered = _remembered(request)
     if remembered is None:
         return Hasty(_require(await _hasty(request), "write"), None, request)
@@ -146,7 +156,7 @@ def _remembered(request: HTTPConnection) -> Principal | None:
     return who
 
 
-HastyWriter = Annotated[Hasty, Depends(_hasty_writer)]
+HastyWriter = Annotated[Hasty, Depends(hasty_writer)]
 """For scrapes, which wait for what concerns their own page alone."""
 Reader = Annotated[Principal, Depends(scoped("read"))]
 Writer = Annotated[Principal, Depends(scoped("write"))]
@@ -222,7 +232,8 @@ def _require_local(request: HTTPConnection, settings: Settings) -> None:
     if not is_loopback(settings.host):
         raise Unauthorised
     # A page that points its own name at 127.0.0.1 shows in Host; one that calls us, in Origin.
-    host = request.url.hostname or ""
+    server = request.scope.get("server")
+    host = _asked(request.headers.get("host"), None if server is None else tuple(server))
     origin = request.headers.get("origin")
     if not is_loopback(host) or (origin and not is_loopback(urlsplit(origin).hostname or "")):
         raise Forbidden(

@@ -58,6 +58,8 @@ def build(
         title="Trapline",
         version=__version__,
         description="Websites and files as clean, searchable, versioned content.",
+        # Requests are measured by us; FastAPI would look for each whether somebody else wants to.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
         responses={
             400: {"model": problems.Problem},
             401: {"model": problems.Problem},

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 import asyncpg
@@ -17,6 +17,7 @@ from asyncpg.transaction import Transaction
 
 from trapline.db import connection, embedded, migrate, requirements, roles
 from trapline.db.connection import LOST, TENANT, WORKER, Connection, OwnConnection, Session
+from trapline.db.standby import Pool, Standby
 from trapline.errors import DatabaseUnavailable, Forbidden
 from trapline.logs import get_logger
 from trapline.model import MemberId, OrganisationId
@@ -36,7 +37,6 @@ _ENTER = (
     " set_config('trapline.member_id', '{member}', true)"
 )
 
-Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 T = TypeVar("T")
 
 
@@ -48,6 +48,7 @@ class Database:
     settings: Settings
     worker_pool: Pool
     tenant_pool: Pool
+    standby: Standby
     # For claiming and finishing alone, where there are enough connections for that.
     steady_pool: "Pool | None" = None
 
@@ -74,16 +75,21 @@ class Database:
             tenants = max(1, settings.pool_size // 3)
             workers = settings.pool_size - tenants
             steady = _STEADY if workers >= 2 * _STEADY else 0
-            sizes = [(WORKER, workers - steady), (TENANT, tenants)]
-            sizes += [(WORKER, steady)] if steady else []
             sessions = connection.session_class()
-            pools = [
-                await stack.enter_async_context(_pool(found.dsn, settings, sessions, role, size))
-                for role, size in sizes
-            ]
+
+            async def pool(role: str, size: int) -> Pool:
+                opening = _pool(found.dsn, settings, sessions, role, size)
+                return await stack.enter_async_context(opening)
+
+            worker_pool = await pool(WORKER, workers - steady)
+            tenant_pool = await pool(TENANT, tenants)
+            steady_pool = await pool(WORKER, steady) if steady else None
+            pools = [one for one in (worker_pool, tenant_pool, steady_pool) if one is not None]
             renewal = asyncio.create_task(_renew(pools, settings))
             stack.callback(renewal.cancel)
-            yield cls(found, settings, *pools)
+            standby = Standby(worker_pool)
+            stack.push_async_callback(standby.aclose)
+            yield cls(found, settings, worker_pool, tenant_pool, standby, steady_pool)
 
     def _system_pool(self, *, steady: bool) -> Pool:
         """Return the pool for the system's work.
@@ -121,8 +127,7 @@ class Database:
         deadline = asyncio.get_running_loop().time() + _PATIENCE
         while True:
             try:
-                async with self.system_statement() as conn:
-                    return await run(conn)
+                return await self.standby.run(run)
             except LOST as error:
                 await _wait_for(self.server, error, deadline)
 

@@ -12,6 +12,12 @@ from typing import Final
 from msgspec import Struct
 from turbohtml.detect import detect
 
+# Not by way of `compiled`: who reads files needs this, and not numpy.
+try:
+    from trapline.extract import _native
+except ImportError:
+    _native = None  # type: ignore[assignment]
+
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -34,6 +40,13 @@ class Decoded(Struct, frozen=True):
     encoding: str
     doubtful: bool = False
     """True when the declared encoding did not fit and another was guessed."""
+    body: bytes | None = None
+    """What the text was made of, where that is UTF-8 from its first byte."""
+
+    @property
+    def source(self) -> str | bytes:
+        """What is quickest to look through."""
+        return self.text if self.body is None else self.body
 
 
 def decode(body: bytes, content_type: str | None) -> Decoded:
@@ -41,10 +54,9 @@ def decode(body: bytes, content_type: str | None) -> Decoded:
         if body.startswith(mark):
             return Decoded(body[len(mark) :].decode(encoding, "replace"), encoding)
     if not _is_shifted(body, content_type):
-        try:
-            return Decoded(_without_nulls(body).decode("utf-8"), "utf-8")
-        except UnicodeDecodeError:
-            pass
+        unicode = None if _has_many_nulls(body) else utf8(body)
+        if unicode is not None:
+            return Decoded(unicode, "utf-8", body=body)
     declared = _declared(body, content_type)
     if declared:
         text = _decoded_as(declared, body)
@@ -69,12 +81,20 @@ def _declared(body: bytes, content_type: str | None) -> str | None:
     return meta[1].decode("ascii").lower() if meta else None
 
 
-def _without_nulls(body: bytes) -> bytes:
-    """UTF-16 without a mark is mostly ASCII with a null beside each letter; anything else keeps them."""
+def _has_many_nulls(body: bytes) -> bool:
+    """Whether it is UTF-16 without a mark: that is mostly ASCII with a null beside each letter."""
     if body.find(0, 0, 1000) < 0:
-        return body
+        return False
     head = body[:1000]
-    return b"\xff" if len(head) > 1 and head.count(0) * 3 > len(head) else body
+    return len(head) > 1 and head.count(0) * 3 > len(head)
+
+
+def utf8_in_python(body: bytes) -> str | None:
+    """The text of bytes in UTF-8; None if they are not."""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 def _decoded_as(encoding: str, body: bytes) -> str | None:
@@ -95,7 +115,7 @@ def _holes(text: str, body: bytes) -> float:
 
 def _guess(body: bytes, *, doubtful: bool) -> Decoded:
     head = body[:1000]
-    if len(head) > 1 and head.count(0) * 3 > len(head):
+    if _has_many_nulls(body):
         little = head[1::2].count(0) >= head[::2].count(0)
         encoding = "utf-16-le" if little else "utf-16-be"
         return Decoded(body.decode(encoding, "replace"), encoding, doubtful)
@@ -104,3 +124,7 @@ def _guess(body: bytes, *, doubtful: bool) -> Decoded:
     encoding = (match.encoding or "windows-1252").lower()
     text = _decoded_as(encoding, body)
     return Decoded(text if text is not None else body.decode("latin-1"), encoding, doubtful)
+
+
+_AVAILABLE = _native is not None
+utf8 = _native.utf8 if _AVAILABLE else utf8_in_python

@@ -1,5 +1,6 @@
 """The links of a page: where they lead, what they say, where they stand, whether they show."""
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -43,9 +44,10 @@ def read_links(
     """
     outline = outline or read_outline(tree)
     rows = _rows_of_links(outline)
-    anchors = list(map(outline.nodes.__getitem__, rows.tolist()))
+    places = rows.tolist()
+    anchors = list(map(outline.nodes.__getitem__, places))
     hidden = _hidden(tree, outline, rows, marked)
-    placed = _placed(tree, outline, rows, marked)
+    placed = _placed(tree, outline, places, marked)
     other: dict[str, None] = {}
     read = read_anchors_compiled if compiled.AVAILABLE else read_anchors
     found = read(anchors, placed, hidden, resolver.references, other)
@@ -53,13 +55,15 @@ def read_links(
 
 
 def _rows_of_links(outline: Outline) -> Ints:
-    rows, areas = outline.rows_of("a"), outline.rows_of("area")
-    if len(areas):
-        rows = np.sort(np.concatenate((rows, areas)))
+    rows = outline.rows_of("a")
+    if outline.may_have("area"):
+        rows = np.sort(np.concatenate((rows, outline.rows_of("area"))))
     rows = rows[:MAX_LINKS]
+    if not outline.may_have("template"):
+        return rows
     # What stands in a template is not on the page until a script puts it there.
-    templates = outline.rows_of("template")
-    return rows[outline.enclosing(templates, rows) == 0] if len(templates) else rows
+    shown: Ints = rows[outline.enclosing(outline.rows_of("template"), rows) == 0]
+    return shown
 
 
 def read_anchors_compiled(
@@ -110,21 +114,24 @@ def _rels_of(rel: str) -> tuple[str, ...]:
 
 
 def _hidden(tree: turbohtml.Document, outline: Outline, rows: Ints, marked: int) -> list[bool]:
-    roots = hidden_roots(tree, marked) if len(rows) else []
+    may_hide = marked & marks.HIDDEN or outline.may_have("template") or outline.may_have("style")
+    roots = hidden_roots(tree, marked) if may_hide and len(rows) else []
     if not roots:
         return [False] * len(rows)
     found: list[bool] = (outline.enclosing(outline.found(roots), rows) > 0).tolist()
     return found
 
 
-def _placed(tree: turbohtml.Document, outline: Outline, rows: Ints, marked: int) -> list[Region]:
+def _placed(
+    tree: turbohtml.Document, outline: Outline, rows: list[int], marked: int
+) -> list[Region]:
     regions = [Region.BODY] * len(rows)
     covered = -1
     for row, region in landmarks(tree, outline, marked) if regions else ():
         if row <= covered:
             continue
         covered = int(outline.last[row])
-        first, past = rows.searchsorted((row, covered + 1)).tolist()
+        first, past = bisect_left(rows, row), bisect_left(rows, covered + 1)
         regions[first:past] = [region] * (past - first)
     return regions
 

@@ -71,6 +71,6 @@ _AVAILABLE: Final = _native is not None
 _SEEKER: Final = _native.seeker(_RULES) if _AVAILABLE else None
 
 
-def read_marks(source: str) -> int:
-    """All that a page can have of the above."""
+def read_marks(source: str | bytes) -> int:
+    """All that a page can have of the above; bytes are in UTF-8."""
     return _native.seek(_SEEKER, source) if _AVAILABLE else EVERYTHING

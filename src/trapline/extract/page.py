@@ -73,7 +73,7 @@ def extract_html(
     # This search makes the parser's index of tags, which the following ones look into.
     nodes = jsonld.read_nodes(tree)
     resolver = Resolver(tree, url)
-    marked = read_marks(decoded.text)
+    marked = read_marks(decoded.source)
     metadata = read_metadata(tree, resolver, nodes, marked)
     outline = read_outline(tree)
     links = read_links(tree, resolver, outline, marked).on_page if Format.LINKS in formats else ()

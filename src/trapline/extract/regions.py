@@ -28,10 +28,13 @@ def landmarks(
 
     `marked` is what the page's source can hold.
     """
-    rows = {row for tag in _BY_TAG for row in outline.rows_of(tag).tolist()}
+    tags = [tag for tag in _BY_TAG if outline.may_have(tag)]
+    rows = {row for tag in tags for row in outline.rows_of(tag).tolist()}
     others = tree.select(_IDS) if marked & marks.LANDMARK_ID else []
     if marked & marks.LANDMARK_ROLE:
         others += (one for one in tree.select("[role]") if one.attr("role") in _BY_ROLE)
+    if not rows and not others:
+        return []
     if others:
         rows.update(outline.found(others).tolist())
     found = ((row, outline.nodes[row]) for row in sorted(rows))

@@ -7,8 +7,9 @@ the database's promise, not this one's.
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from trapline.errors import ExitCode, VisitFailed
 from trapline.frontier.robots import Access
@@ -21,8 +22,7 @@ REMEMBERED = 20_000
 _ABSOLUTE = ("http://", "https://")
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """What becomes of a link: `url` is queued if there is no `refusal`, else reported with why."""
 
     url: str

@@ -46,11 +46,13 @@ _LABEL = r"(?!xn--)[a-z0-9-]{1,63}+"
 _PLAIN_ABSOLUTE = re.compile(
     rf"(https?://(?:{_LABEL}\.)*+(?!xn--)[a-z][a-z0-9-]{{0,62}}+(?:/{_SEGMENT})++)(?:#[^\0\r\n]*+)?+"
 )
+_PLAIN_PATH = re.compile(rf"((?:/{_SEGMENT})++)(?:#[^\0\r\n]*+)?+")
 _PLAIN_RELATIVE = re.compile(
     rf"((?:\.\./)*+)((?:(?<!/)/(?!/)|(?=[A-Za-z0-9_~]))(?:{_SEGMENT}/)*+{_SEGMENT})"
     r"(?:#[^\0\r\n]*+)?+"
 )
 _LONGEST_PLAIN = 250
+_SCHEME_LENGTH = len("http://")
 
 
 def canonical(url: str, base: str | None = None, query: Query = Query.KEEP) -> str:
@@ -59,6 +61,8 @@ def canonical(url: str, base: str | None = None, query: Query = Query.KEEP) -> s
         plain = _PLAIN_ABSOLUTE.fullmatch(url)
         if plain:
             return plain[1]
+        if base and url.startswith(base[:_SCHEME_LENGTH]) and (found := _on_site(url, base)):
+            return found
         if base and (plain := _PLAIN_RELATIVE.fullmatch(url)):
             return _below(base, len(plain[1]) // 3, plain[2])
     return _written(_resolved(url, base), query)
@@ -129,6 +133,15 @@ _INDEX_FILE = re.compile(
     r"(?:index|default)\.(?:html?|xhtml|shtml|php[0-9]?|aspx?|jspx?|cgi|cfm|pl)", re.IGNORECASE
 )
 _INDEX_LETTERS = ("", "i", "I", "d", "D")
+
+
+def _on_site(url: str, base: str) -> str | None:
+    """A URL that begins as its page's does, whatever that is, and goes on plainly."""
+    origin, _ = _place(base)
+    if not url.startswith(origin):
+        return None
+    plain = _PLAIN_PATH.fullmatch(url, len(origin))
+    return origin + plain[1] if plain else None
 
 
 def _below(base: str, climbs: int, link: str) -> str:

@@ -1,10 +1,10 @@
 """A caller who waits for an answer: who it is, and until when it waits."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import Any
 
 from trapline.errors import TookTooLong, Unauthorised
@@ -37,11 +37,27 @@ class Asker:
     """Set where it is not established who asks."""
 
 
-@asynccontextmanager
-async def until(latest: datetime) -> AsyncIterator[None]:
+class until:  # noqa: N801 (read as the word that it is)
     """Bound what is done inside by a moment; TookTooLong when it is not over by then."""
-    try:
-        async with asyncio.timeout((latest - datetime.now(UTC)).total_seconds()):
-            yield
-    except TimeoutError:
-        raise TookTooLong("The page was not there in the time that was given.") from None
+
+    __slots__ = ("_timeout",)
+
+    def __init__(self, latest: datetime) -> None:
+        self._timeout = asyncio.timeout((latest - datetime.now(UTC)).total_seconds())
+
+    async def __aenter__(self) -> None:
+        await self._timeout.__aenter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        late = isinstance(error, TimeoutError)
+        try:
+            await self._timeout.__aexit__(kind, error, trace)
+        except TimeoutError:
+            late = True
+        if late:
+            raise TookTooLong("The page was not there in the time that was given.") from None

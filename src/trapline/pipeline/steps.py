@@ -191,7 +191,8 @@ class Steps:
                 error = _missing(visit)
                 if visit.document is not None:
                     await self._compare(crawl, visit, visit.document)
-                children = spreading.follow(crawl, task, visit, visit.links)
+                if crawl.spread is not None:
+                    children = spreading.follow(crawl, task, visit, visit.links)
         elif fetched.exit_code is ExitCode.NOT_MODIFIED:
             links_before = await self._links_before(crawl, before)
             children = spreading.follow(crawl, task, visit, links_before)

@@ -171,7 +171,7 @@ def _title_words(title: str | None) -> set[str]:
 def signature(of: Numbers) -> bytes:
     """Return the MinHash of features."""
     made = RMinHash.digest_matrix_from_flat_token_hashes(of, [0, len(of)], _PERMUTATIONS, _SEED)
-    return np.array(made.to_rows()[0], dtype="<u4").tobytes()
+    return np.fromiter(made.to_rows()[0], "<u4", _PERMUTATIONS).tobytes()
 
 
 def estimate(one: bytes, other: bytes) -> int:

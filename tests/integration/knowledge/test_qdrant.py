@@ -1,6 +1,7 @@
 """Vectors in Qdrant: what is copied, what a search makes of it, and what happens when it is away."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -235,6 +236,6 @@ async def test_indexes_are_kept_only_where_they_may_be_needed(
     elsewhere = database.settings.model_copy(
         update={"qdrant_url": "http://127.0.0.1:9", "qdrant_fallback": False}
     )
-    there = Database(database.server, elsewhere, database.worker_pool, database.tenant_pool)
+    there = replace(database, settings=elsewhere)
     assert await vectors.tend_indexes(there, many=10) == 1
     assert await vectors.tend_indexes(there, many=10) == 0

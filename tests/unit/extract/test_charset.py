@@ -1,8 +1,13 @@
 """Bytes become the text that was meant, whatever the page declares."""
 
-import pytest
+import sys
 
-from trapline.extract.charset import decode
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trapline.extract import _native
+from trapline.extract.charset import decode, utf8_in_python
 
 RUSSIAN = "Привет, это обычный русский текст, достаточно длинный, чтобы угадать кодировку."
 
@@ -63,3 +68,40 @@ def test_japanese_by_escape() -> None:
 
 def test_nothing() -> None:
     assert decode(b"", None).text == ""
+
+
+LETTERS = st.sampled_from(
+    ["a", "plain letters ", "sixteen letters.", "\x00", "\x7f", "\x80", "\u00ff", "\u0100", "\u07ff", "\u0800", "\u2014",
+     "\ud7ff", "\ue000", "\uffff", "\U00010000", "\U0010ffff"]
+)  # fmt: skip
+BROKEN = st.sampled_from(
+    [b"\x80", b"\xc0\xaf", b"\xc1\xbf", b"\xc2", b"\xe0\x9f\xbf", b"\xed\xa0\x80", b"\xef\xbf", b"\xf0\x8f\xbf\xbf",
+     b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\xff", b"\xe2\x28\xa1"]
+)  # fmt: skip
+
+
+@given(
+    st.lists(LETTERS.map(str.encode) | BROKEN | st.binary(max_size=20), max_size=8).map(b"".join)
+)
+def test_bytes_are_read_as_python_reads_them(body: bytes) -> None:
+    assert _native.utf8(body) == utf8_in_python(body)
+
+
+@given(st.lists(LETTERS, max_size=20).map("".join))
+def test_texts_are_as_narrow_as_pythons_own(text: str) -> None:
+    found = _native.utf8(text.encode())
+    assert found == text
+    assert sys.getsizeof(found) == sys.getsizeof("".join([*text]))
+
+
+@pytest.mark.parametrize("body", ["text", bytearray(b"a"), None])
+def test_what_is_no_bytes_is_refused(body: object) -> None:
+    with pytest.raises(TypeError):
+        _native.utf8(body)  # type: ignore[arg-type]
+
+
+def test_only_bytes_in_utf8_are_looked_through_instead_of_their_text() -> None:
+    assert decode("é".encode(), None).source == "é".encode()
+    assert decode(b"\xef\xbb\xbfa", None).source == "a"
+    assert decode("é".encode("utf-16"), None).source == "é"
+    assert decode(RUSSIAN.encode("koi8-r"), "text/html; charset=koi8-r").source == RUSSIAN

@@ -357,6 +357,20 @@ def test_the_short_cut_says_what_the_parser_says(link: str, page: str) -> None:
     assert _or_error(link, base) == expected
 
 
+@given(
+    st.sampled_from(
+        ["http://a.test:8080", "http://127.0.0.1:81", "https://a.test", "http://[::1]:5"]
+    ),
+    SOUP,
+)
+def test_links_within_a_site_are_what_the_parser_says(origin: str, rest: str) -> None:
+    try:
+        expected: str | ExitCode = _written(_resolved(origin + rest, f"{origin}/a/b"), Query.KEEP)
+    except VisitFailed as failed:
+        expected = failed.code
+    assert _or_error(origin + rest, f"{origin}/a/b") == expected
+
+
 @given(LINKS)
 def test_what_is_canonical_means_the_same_to_the_parser(link: str) -> None:
     url = _or_error(link, BASE)

@@ -5,18 +5,24 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
-from trapline.api.access import Hasty, HastyWriter, Reader
-from trapline.api.engine import CurrentEngine, Engine
+from trapline.api.access import Hasty, HastyWriter, Reader, hasty_writer
+from trapline.api.engine import CurrentEngine, Engine, engine
 from trapline.api.firecrawl import crawl, documents, statuses
 from trapline.api.firecrawl.answers import DocumentAnswer, responses
 from trapline.api.firecrawl.documents import Facts, document
 from trapline.api.firecrawl.fields import Address
 from trapline.api.firecrawl.formats import ChangeTracking
 from trapline.api.firecrawl.identity import JobReference
-from trapline.api.firecrawl.refusals import FirecrawlRoute, Refusal, answer
+from trapline.api.firecrawl.refusals import (
+    FirecrawlRoute,
+    Handler,
+    Refusal,
+    answer,
+    plainly,
+)
 from trapline.api.firecrawl.scrape_options import NEEDS_MODEL, ScrapeOptionsBody
 from trapline.db.tenancy import Principal
 from trapline.errors import ExitCode, NotFound, TookTooLong
@@ -51,13 +57,36 @@ class ScrapeBody(ScrapeOptionsBody):
         return PageOptions.parse(url=self.url, scrape=msgspec.to_builtins(scrape))
 
 
-@router.post("/v2/scrape", response_model=DocumentAnswer)
 async def scrape(body: ScrapeBody, asking: HastyWriter, parts: CurrentEngine) -> Response:
     """Scrape one page and answer with it."""
     who, scraped = await scraped_for(parts, asking, body)
     data = await wanted(parts, who, body, scraped)
     scrape_id = None if scraped.job_id is None else str(scraped.job_id)
     return answer(200, success=True, data=data, scrape_id=scrape_id)
+
+
+class _ScrapeRoute(FirecrawlRoute):
+    """Hands a request that is in order to the endpoint itself: there are hundreds a second."""
+
+    def handler(self) -> Handler:
+        usual = super().handler()
+
+        async def answered(request: Request) -> Response:
+            body = await plainly(request, ScrapeBody)
+            if body is None:
+                return await usual(request)
+            return await scrape(body, await hasty_writer(request), engine(request))
+
+        return answered
+
+
+router.add_api_route(
+    "/v2/scrape",
+    scrape,
+    methods=["POST"],
+    response_model=DocumentAnswer,
+    route_class_override=_ScrapeRoute,
+)
 
 
 @router.get("/v2/scrape/{job_id}", response_model=DocumentAnswer)

@@ -3,7 +3,8 @@
 
 typedef struct {
     PyObject *type, *label_of, *better, *rels_of, *keep_other;
-    PyObject *found;
+    /* The links by their URLs, and the URLs of those that are shown and say something. */
+    PyObject *found, *enough;
     References *references;
     Py_ssize_t longest, budget;
     Letters room;
@@ -52,7 +53,7 @@ static PyObject *text_of(Work *work, PyObject *anchor) {
         work->budget--;
         return PyUnicode_FromStringAndSize(NULL, 0);
     }
-    PyObject *whole = PyObject_GetAttr(anchor, name_text);
+    PyObject *whole = property(anchor, &element_text);
     PyObject *text = NULL;
     if (whole != NULL && !PyUnicode_Check(whole)) {
         PyErr_SetString(PyExc_TypeError, "a text is a string");
@@ -80,7 +81,7 @@ static PyObject *text_of(Work *work, PyObject *anchor) {
     return text;
 }
 
-/* Whether a link to the same URL is shown and says something: 1 if so, -1 for an error. */
+/* Whether a link is shown and says something: 1 if so, -1 for an error. */
 static int says_enough(PyObject *known) {
     PyObject *text = PyObject_GetAttr(known, name_text);
     int said = text == NULL ? -1 : PyObject_IsTrue(text);
@@ -95,13 +96,13 @@ static int says_enough(PyObject *known) {
 }
 
 static int put_link(Work *work, PyObject *anchor, PyObject *url, PyObject *region, PyObject *unseen) {
-    PyObject *known = PyDict_GetItemWithError(work->found, url);
-    int enough = known ? says_enough(known) : PyErr_Occurred() ? -1 : 0;
-    if (enough) {
-        return enough < 0 ? -1 : 0;
+    int enough = PySet_Contains(work->enough, url);
+    PyObject *known = enough ? NULL : PyDict_GetItemWithError(work->found, url);
+    if (enough || (known == NULL && PyErr_Occurred())) {
+        return enough > 0 ? 0 : -1;
     }
     PyObject *text = text_of(work, anchor), *link = NULL;
-    PyObject *rel = text ? PyObject_CallMethodOneArg(anchor, name_attr, name_rel) : NULL;
+    PyObject *rel = text ? attribute_value(anchor, name_rel) : NULL;
     PyObject *rels = rel == NULL      ? NULL
                      : rel == Py_None ? PyTuple_New(0)
                                       : PyObject_CallOneArg(work->rels_of, rel);
@@ -116,6 +117,8 @@ static int put_link(Work *work, PyObject *anchor, PyObject *url, PyObject *regio
         link = chosen;
     }
     int failed = link == NULL || PyDict_SetItem(work->found, url, link) < 0;
+    enough = failed ? -1 : says_enough(link);
+    failed = enough < 0 || (enough && PySet_Add(work->enough, url) < 0);
     Py_XDECREF(text);
     Py_XDECREF(rel);
     Py_XDECREF(rels);
@@ -124,7 +127,7 @@ static int put_link(Work *work, PyObject *anchor, PyObject *url, PyObject *regio
 }
 
 static int read_anchor(Work *work, PyObject *anchor, PyObject *region, PyObject *unseen) {
-    PyObject *href = PyObject_CallMethodOneArg(anchor, name_attr, name_href);
+    PyObject *href = attribute_value(anchor, name_href);
     if (href == NULL) {
         return -1;
     }
@@ -156,7 +159,8 @@ PyObject *native_links(PyObject *module, PyObject *args) {
         return NULL;
     }
     work.found = PyDict_New();
-    int failed = work.found == NULL;
+    work.enough = PySet_New(NULL);
+    int failed = work.found == NULL || work.enough == NULL;
     /* What is called may change the lists. */
     for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(anchors); i++) {
         if (i >= PyList_GET_SIZE(regions) || i >= PyList_GET_SIZE(hidden)) {
@@ -175,6 +179,7 @@ PyObject *native_links(PyObject *module, PyObject *args) {
     if (failed) {
         Py_CLEAR(work.found);
     }
+    Py_XDECREF(work.enough);
     PyMem_Free(work.room.data);
     return work.found;
 }

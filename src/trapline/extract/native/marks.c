@@ -10,7 +10,9 @@
 #define CAPSULE "trapline.extract.Seeker"
 #define FOR_EACH_WIDTH static inline __attribute__((always_inline))
 
-enum { MAX_WORD = 16, MAX_WORDS = 16, MAX_SOUGHT = 16, ASCII = 128 };
+enum { MAX_WORD = 16, MAX_WORDS = 16, MAX_SOUGHT = 16, ASCII = 128, LETTERS = 256 };
+/* Beside the numbers of words: a quoted value may end with this letter, or have a reference in it. */
+enum { ENDS = 1 << MAX_WORDS };
 /* Values without quotes can overlap, `a=a=a=`: of each no more than this is read. */
 enum { LONGEST_BARE = 256 };
 
@@ -26,7 +28,7 @@ typedef struct {
     Word words[MAX_WORDS];
     int count;
     uint32_t flags;
-    uint16_t first[ASCII], second[ASCII];
+    uint32_t first[LETTERS], second[LETTERS];
 } Attribute;
 
 /* `ending` has the attributes whose names end with a letter; `lone` is the attribute that counts
@@ -34,14 +36,14 @@ typedef struct {
 typedef struct {
     Attribute attributes[MAX_SOUGHT];
     int count;
-    uint16_t ending[ASCII];
+    uint32_t ending[LETTERS];
     Word lone;
     int pair;
 } Seeker;
 
-/* Where a value may end, or have a reference in it. */
-static const uint8_t quoted_stops[ASCII] = {['"'] = 1, ['\''] = 1, ['&'] = 1};
-static const uint8_t bare_stops[ASCII] = {
+/* Where a value with quotes and one without may end, or have a reference in it. */
+static const uint8_t quoted_stops[] = {'"', '\'', '&'};
+static const uint8_t bare_stops[LETTERS] = {
     [' '] = 1, ['\n'] = 1, ['\t'] = 1, ['\r'] = 1, ['\f'] = 1, ['>'] = 1, ['&'] = 1};
 
 typedef struct {
@@ -62,10 +64,10 @@ static inline int in_name(Py_UCS4 letter) {
     return (letter >= 'a' && letter <= 'z') || letter == '-';
 }
 
-/* A letter, or 0 for one that no word has. */
-FOR_EACH_WIDTH Py_UCS4 ascii_at(int kind, Source text, Py_ssize_t at) {
+/* A letter, or 0 for one that no table has. */
+FOR_EACH_WIDTH Py_UCS4 listed_at(int kind, Source text, Py_ssize_t at) {
     Py_UCS4 letter = PyUnicode_READ(kind, text.data, at);
-    return letter < ASCII ? letter : 0;
+    return kind == PyUnicode_1BYTE_KIND || letter < LETTERS ? letter : 0;
 }
 
 FOR_EACH_WIDTH int stands_at(int kind, Source text, Py_ssize_t at, const Word *word) {
@@ -102,26 +104,47 @@ FOR_EACH_WIDTH uint32_t words_at(int kind, Source text, Py_ssize_t at, int first
     return found;
 }
 
+/* What a value between quotes holds. */
+FOR_EACH_WIDTH uint32_t seek_quoted(int kind, Source text, Py_ssize_t from, Py_UCS4 quote,
+                                    const Attribute *sought) {
+    uint32_t found = 0;
+    Py_UCS4 letter = from < text.size ? listed_at(kind, text, from) : 0;
+    for (Py_ssize_t at = from; at < text.size; at++) {
+        Py_UCS4 next = at + 1 < text.size ? listed_at(kind, text, at + 1) : 0;
+        unsigned starting = sought->first[letter] & (sought->second[next] | ENDS);
+        if (starting) {
+            found |= words_at(kind, text, at, at == from, starting & ~ENDS, sought);
+            if (letter == quote) {
+                return found;
+            }
+            if (letter == '&' && is_reference(kind, text, at)) {
+                return sought->flags;
+            }
+        }
+        letter = next;
+    }
+    return found;
+}
+
 /* What a value holds. Words have no quotes, spaces or brackets, so none stands across its end. */
 FOR_EACH_WIDTH uint32_t seek_words(int kind, Source text, Py_ssize_t from, const Attribute *sought) {
     while (from < text.size && is_space(PyUnicode_READ(kind, text.data, from))) {
         from++;
     }
     Py_UCS4 quote = from < text.size ? PyUnicode_READ(kind, text.data, from) : 0;
-    int bare = quote != '"' && quote != '\'';
-    from += !bare;
-    Py_ssize_t most = bare && text.size - from > LONGEST_BARE ? from + LONGEST_BARE : text.size;
-    const uint8_t *stops = bare ? bare_stops : quoted_stops;
+    if (quote == '"' || quote == '\'') {
+        return seek_quoted(kind, text, from + 1, quote, sought);
+    }
+    Py_ssize_t most = text.size - from > LONGEST_BARE ? from + LONGEST_BARE : text.size;
     uint32_t found = 0;
-    Py_UCS4 letter = from < most ? ascii_at(kind, text, from) : 0;
+    Py_UCS4 letter = from < most ? listed_at(kind, text, from) : 0;
     for (Py_ssize_t at = from; at < most; at++) {
-        Py_UCS4 next = at + 1 < text.size ? ascii_at(kind, text, at + 1) : 0;
+        Py_UCS4 next = at + 1 < text.size ? listed_at(kind, text, at + 1) : 0;
         unsigned starting = sought->first[letter] & sought->second[next];
         if (starting) {
             found |= words_at(kind, text, at, at == from, starting, sought);
         }
-        if (stops[letter] && (letter != '&' || is_reference(kind, text, at)) &&
-            (bare || letter == quote || letter == '&')) {
+        if (bare_stops[letter] && (letter != '&' || is_reference(kind, text, at))) {
             return letter == '&' ? sought->flags : found;
         }
         letter = next;
@@ -136,7 +159,7 @@ FOR_EACH_WIDTH uint32_t seek_around(int kind, Source text, Py_ssize_t sign, cons
     while (end > 0 && is_space(PyUnicode_READ(kind, text.data, end - 1))) {
         end--;
     }
-    unsigned ending = end > 0 ? seeker->ending[ascii_at(kind, text, end - 1)] : 0;
+    unsigned ending = end > 0 ? seeker->ending[listed_at(kind, text, end - 1)] : 0;
     for (const Attribute *sought = seeker->attributes; ending; sought++, ending >>= 1) {
         Py_ssize_t start = end - sought->name.size;
         if (ending & 1 && start >= 0 && (found & sought->flags) != sought->flags &&
@@ -184,7 +207,38 @@ enum { RUN = 64 };
         }                                                                                           \
     }
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+
+/* Which of so many letters are near something, a bit for each. */
+static inline uint64_t near_bits(const Py_UCS1 *text, const uint8_t *pair) {
+    const __m128i sign = _mm_set1_epi8('='), small = _mm_set1_epi8(0x20);
+    const __m128i one = _mm_set1_epi8((char)pair[0]), other = _mm_set1_epi8((char)pair[1]);
+    uint64_t bits = 0;
+    for (int i = 0; i < RUN; i += 16) {
+        __m128i here = _mm_loadu_si128((const __m128i *)(text + i));
+        __m128i next = _mm_loadu_si128((const __m128i *)(text + i + 1));
+        __m128i first = _mm_cmpeq_epi8(_mm_or_si128(here, small), one);
+        __m128i second = _mm_cmpeq_epi8(_mm_or_si128(next, small), other);
+        __m128i near = _mm_or_si128(_mm_cmpeq_epi8(here, sign), _mm_and_si128(first, second));
+        bits |= (uint64_t)(unsigned)_mm_movemask_epi8(near) << i;
+    }
+    return bits;
+}
+#else
 NEAR(near_1, Py_UCS1)
+
+static inline uint64_t near_bits(const Py_UCS1 *text, const uint8_t *pair) {
+    uint8_t near[RUN];
+    uint64_t bits = 0;
+    near_1(near, text, pair);
+    for (int i = 0; i < RUN; i++) {
+        bits |= (uint64_t)near[i] << i;
+    }
+    return bits;
+}
+#endif
+
 NEAR(near_2, Py_UCS2)
 NEAR(near_4, Py_UCS4)
 
@@ -195,13 +249,19 @@ FOR_EACH_WIDTH uint32_t seek_all(int kind, Source text, const Seeker *seeker) {
     uint32_t found = 0;
     Py_ssize_t run = 0;
     for (; text.size - run > RUN; run += RUN) {
-        uint8_t near[RUN];
+        const uint8_t *pair = seeker->lone.letters + seeker->pair;
         if (kind == PyUnicode_1BYTE_KIND) {
-            near_1(near, (const Py_UCS1 *)text.data + run, seeker->lone.letters + seeker->pair);
-        } else if (kind == PyUnicode_2BYTE_KIND) {
-            near_2(near, (const Py_UCS2 *)text.data + run, seeker->lone.letters + seeker->pair);
+            uint64_t any = near_bits((const Py_UCS1 *)text.data + run, pair);
+            for (; any; any &= any - 1) {
+                found = seek_at(kind, text, run + __builtin_ctzll(any), seeker, found);
+            }
+            continue;
+        }
+        uint8_t near[RUN];
+        if (kind == PyUnicode_2BYTE_KIND) {
+            near_2(near, (const Py_UCS2 *)text.data + run, pair);
         } else {
-            near_4(near, (const Py_UCS4 *)text.data + run, seeker->lone.letters + seeker->pair);
+            near_4(near, (const Py_UCS4 *)text.data + run, pair);
         }
         for (int step = 0; step < RUN; step += STEP) {
             uint64_t any;
@@ -221,12 +281,21 @@ FOR_EACH_WIDTH uint32_t seek_all(int kind, Source text, const Seeker *seeker) {
 PyObject *native_seek(PyObject *module, PyObject *args) {
     (void)module;
     PyObject *capsule, *given;
-    if (!PyArg_ParseTuple(args, "OU", &capsule, &given)) {
+    if (!PyArg_ParseTuple(args, "OO", &capsule, &given)) {
+        return NULL;
+    }
+    if (!PyUnicode_Check(given) && !PyBytes_Check(given)) {
+        PyErr_SetString(PyExc_TypeError, "a source is text or bytes");
         return NULL;
     }
     const Seeker *seeker = PyCapsule_GetPointer(capsule, CAPSULE);
     if (seeker == NULL) {
         return NULL;
+    }
+    if (PyBytes_Check(given)) {
+        /* Of UTF-8: no letter beyond ASCII has a byte of it. */
+        Source bytes = {PyBytes_AS_STRING(given), PyBytes_GET_SIZE(given)};
+        return PyLong_FromUnsignedLong(seek_all(PyUnicode_1BYTE_KIND, bytes, seeker));
     }
     Source text = {PyUnicode_DATA(given), PyUnicode_GET_LENGTH(given)};
     switch (PyUnicode_KIND(given)) {
@@ -257,7 +326,7 @@ static int take_word(PyObject *given, Word *word) {
 }
 
 /* Marks a letter of either case. */
-static void mark_letter(uint16_t table[ASCII], uint8_t letter, uint16_t number) {
+static void mark_letter(uint32_t table[LETTERS], uint8_t letter, uint32_t number) {
     table[letter] |= number;
     table[letter >= 'a' ? letter & ~0x20 : letter] |= number;
 }
@@ -277,7 +346,10 @@ static Attribute *attribute_of(Seeker *seeker, const Word *name) {
     int number = seeker->count++;
     Attribute *added = seeker->attributes + number;
     added->name = *name;
-    mark_letter(seeker->ending, name->letters[name->size - 1], (uint16_t)(1 << number));
+    for (size_t i = 0; i < sizeof(quoted_stops); i++) {
+        added->first[quoted_stops[i]] = ENDS;
+    }
+    mark_letter(seeker->ending, name->letters[name->size - 1], 1u << number);
     return added;
 }
 
@@ -314,7 +386,7 @@ static int take_rule(Seeker *seeker, PyObject *rule) {
         }
         part->flag = flag;
         part->whole = whole;
-        uint16_t number = (uint16_t)(1 << sought->count++);
+        uint32_t number = 1u << sought->count++;
         mark_letter(sought->first, part->letters[0], number);
         mark_letter(sought->second, part->letters[1], number);
     }

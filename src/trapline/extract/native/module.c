@@ -7,7 +7,7 @@ Design design;
 PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
 PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href;
 
-Property element_tag, element_parent, text_parent, text_data;
+Property element_tag, element_parent, element_text, text_parent, text_data;
 
 /* How `attr` of elements is called without looking for it in their type each time. */
 typedef PyObject *(*Method)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
@@ -137,6 +137,7 @@ static PyObject *configure(PyObject *module, PyObject *given) {
         take_property(design.element, name_tag, &element_tag) < 0 ||
         take_attr(design.element) < 0 ||
         take_property(design.element, name_parent, &element_parent) < 0 ||
+        take_property(design.element, name_text, &element_text) < 0 ||
         take_property(design.text, name_parent, &text_parent) < 0 ||
         take_property(design.text, name_data, &text_data) < 0) {
         return NULL;
@@ -169,6 +170,7 @@ static PyMethodDef methods[] = {
     {"common_words", native_common_words, METH_VARARGS, "Count words, and the common ones."},
     {"seeker", native_seeker, METH_O, "Prepare a look for attributes."},
     {"seek", native_seek, METH_VARARGS, "Look which attributes a source can hold."},
+    {"utf8", native_utf8, METH_O, "Give the text of bytes in UTF-8."},
     {"may_tell", native_may_tell, METH_O, "Tell whether texts may have a name or a date."},
     {"chosen_text", native_chosen_text, METH_VARARGS, "Join the chosen blocks."},
     {"with_headline", native_with_headline, METH_VARARGS, "Add the headline to the chosen blocks."},

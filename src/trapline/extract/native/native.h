@@ -66,7 +66,7 @@ typedef struct {
     void *closure;
 } Property;
 
-extern Property element_tag, element_parent, text_parent, text_data;
+extern Property element_tag, element_parent, element_text, text_parent, text_data;
 
 /* The value of an element's attribute, or None. */
 PyObject *attribute_value(PyObject *element, PyObject *name);
@@ -146,6 +146,7 @@ PyObject *native_odds(PyObject *module, PyObject *args);
 PyObject *native_seeker(PyObject *module, PyObject *rules);
 PyObject *native_seek(PyObject *module, PyObject *args);
 PyObject *native_common_words(PyObject *module, PyObject *args);
+PyObject *native_utf8(PyObject *module, PyObject *body);
 PyObject *native_may_tell(PyObject *module, PyObject *texts);
 PyObject *native_chosen_text(PyObject *module, PyObject *args);
 PyObject *native_with_headline(PyObject *module, PyObject *args);

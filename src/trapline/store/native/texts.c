@@ -274,12 +274,56 @@ static char *put_letter(char *at, Py_UCS4 letter) {
     return at;
 }
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+
+enum { AT_ONCE = 16 };
+
+/* So many letters as bytes; those that do not fit into seven bits are 0 or less. */
+FOR_EACH_WIDTH __m128i letters_at(int kind, const void *data, Py_ssize_t at) {
+    if (kind == PyUnicode_1BYTE_KIND) {
+        return _mm_loadu_si128((const __m128i *)((const Py_UCS1 *)data + at));
+    }
+    const __m128i *wide = (const __m128i *)((const Py_UCS2 *)data + at);
+    __m128i one = _mm_loadu_si128(wide), other = _mm_loadu_si128(wide + 1);
+    /* Larger ones become 255, and those that look as if below zero 0. */
+    return _mm_packus_epi16(one, other);
+}
+
+/* Writes the letters at a place, if they are words of ASCII with single blanks between, of which the
+ * first may come at once and the last stays for the next time; returns how many were written. */
+FOR_EACH_WIDTH int squeeze_run(int kind, const void *data, Py_ssize_t at, char *to) {
+    const __m128i blank = _mm_set1_epi8(' ');
+    __m128i letters = letters_at(kind, data, at);
+    __m128i ends = _mm_cmpeq_epi8(letters, _mm_set1_epi8('\n'));
+    letters = _mm_or_si128(_mm_andnot_si128(ends, letters), _mm_and_si128(ends, blank));
+    unsigned blanks = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(letters, blank));
+    /* What is beyond ASCII is below zero here. */
+    if (_mm_movemask_epi8(_mm_cmplt_epi8(letters, blank)) || blanks & blanks << 1) {
+        return 0;
+    }
+    _mm_storeu_si128((__m128i *)to, letters);
+    return AT_ONCE - (int)(blanks >> (AT_ONCE - 1));
+}
+#endif
+
 /* Writes words with one space between them; returns the end, or NULL at a letter that is to be
  * composed first. */
 FOR_EACH_WIDTH char *squeeze_width(int kind, const void *data, Py_ssize_t size, char *start) {
     char *at = start;
     int spaced = 0;
     for (Py_ssize_t i = 0; i < size; i++) {
+#ifdef __SSE2__
+        /* As long as the last one written is no blank, and none is to come. */
+        while (kind != PyUnicode_4BYTE_KIND && !spaced && at > start && size - i > AT_ONCE) {
+            int written = squeeze_run(kind, data, i, at);
+            if (written == 0) {
+                break;
+            }
+            at += written;
+            i += written;
+        }
+#endif
         Py_UCS4 letter = PyUnicode_READ(kind, data, i);
         /* Of most letters this is known at once. */
         if (!(letter > ' ' && letter < 0x7f) && Py_UNICODE_ISSPACE(letter)) {
