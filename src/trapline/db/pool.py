@@ -1,4 +1,4 @@
-"""Two pools of connections and the only ways to get a transaction.
+"""Pools of connections, by role, and the only ways to get a transaction.
 
 `system_tx` acts as the worker role, over all organisations; `tenant_tx` as the tenant role, for
 one. LISTEN and advisory locks need a connection of their own: `dedicated`.
