@@ -26,7 +26,7 @@ _TESTS: Final = (
     "extract/test_compiled_markdown.py", "extract/test_compiled_words.py",
     "extract/test_compiled_network.py", "extract/test_marks.py", "extract/test_common_words.py",
     "extract/test_links.py", "extract/test_metadata.py", "extract/test_main_content.py",
-    "extract/test_wild_html.py", "test_compiled_texts.py", "test_likeness.py",
+    "extract/test_wild_html.py", "extract/test_charset.py", "extract/test_byline.py", "test_compiled_texts.py", "test_likeness.py",
 )  # fmt: skip
 
 

@@ -1,11 +1,12 @@
 """The one place where things are wired together."""
 
 import asyncio
+import ctypes
 import gc
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -94,6 +95,11 @@ MEASUREMENTS = (
 _GRACE_SECONDS = 10
 # After so many the collector looks at the new ones: a few pages' worth, where Python's own number is 700.
 _NEW_OBJECTS = 5_000
+# What glibc's malloc is told by number: how much may lie free before it goes back to the system, and what
+# is so large that it is asked of the system by itself.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_KEPT_FREE = 64 << 20
+_LARGEST_IN_HEAP = 32 << 20
 
 
 async def serve(settings: Settings) -> None:
@@ -149,6 +155,19 @@ def _spare_the_collector() -> None:
     gc.set_threshold(_NEW_OBJECTS, 20, 20)
 
 
+@cache
+def keep_memory() -> None:
+    """Let the C library keep what a large page took, up to a bound.
+
+    Given back to the system, it comes back for the next one in small pieces that must be cleared first:
+    twelve thousand of them for a page of 2.5 MB.
+    """
+    with suppress(AttributeError, OSError):  # Other libraries than glibc have no such thing.
+        options = ctypes.CDLL(None).mallopt
+        options(_TRIM_THRESHOLD, _KEPT_FREE)
+        options(_MMAP_THRESHOLD, _LARGEST_IN_HEAP)
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """What runs in a process that works: a worker for what is queued, an engine for who waits."""
@@ -168,6 +187,7 @@ async def working(
 ) -> AsyncIterator[Work]:
     """Run a worker with everything that tasks need, until the block is left."""
     _spare_the_collector()
+    keep_memory()
     recorder = Recorder()
     async with (
         Fetcher(settings) as fetcher,

@@ -35,6 +35,7 @@ def reading(
     piece_block: Ints,
     piece_size: Ints,
     echo: frozenset[str],
+    hints: list[float],
     lexicons: tuple[object, ...],
     width: int,
     /,
@@ -50,7 +51,8 @@ def scores(
     factor: float,
     /,
 ) -> bytearray: ...
-def odds(bound: float, page: Floats, /, *arrays: Floats) -> list[float]: ...
+def types(bound: float, /, *arrays: Floats) -> object: ...
+def odds(types: object, page: Floats, /) -> list[float]: ...
 def choose(
     texts: list[str], scores: Floats, words: Ints, floor: float, recall: float, /
 ) -> bytearray: ...

@@ -7,7 +7,6 @@ model is trained with. Tests hold the two together.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +15,7 @@ import turbohtml
 from trapline.extract import blocks, pruning, selection, vocabulary
 from trapline.extract import features as columns
 from trapline.extract.blocks import Blocks
+from trapline.extract.hints import Said
 from trapline.extract.outline import CODES, MAX_NODES, TAG, TAGS, Flags, Floats, Ints, Outline
 from trapline.extract.reading import Features
 
@@ -69,36 +69,99 @@ if AVAILABLE:
     _native.configure(_design())
 
 
-def _ints(data: bytes) -> Ints:
-    return np.frombuffer(data, dtype=np.intp)
+_INTS: Final = np.dtype(np.intp)
+_FLOATS: Final = np.dtype(np.float32)
+_FLAGS: Final = np.dtype(np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
+class _Held:
+    """An array that is kept as the bytes that the compiled code gave, until it is asked for.
+
+    Most are handed from one compiled function to the next, and to make arrays of them takes longer
+    than some of these functions do.
+    """
+
+    def __init__(self, of: type[object], name: str, kind: np.dtype[Any], rows: int = 0) -> None:
+        self.place: Any = of.__dict__[name]
+        self._kind = kind
+        self._rows = rows
+
+    def __get__(self, instance: object | None, owner: type[object]) -> Any:
+        if instance is None:
+            return self
+        held = self.place.__get__(instance, owner)
+        if not isinstance(held, bytes | bytearray):
+            return held
+        array = np.frombuffer(held, self._kind)
+        return array.reshape(self._rows, -1) if self._rows else array
+
+    def __set__(self, instance: object, value: object) -> None:
+        self.place.__set__(instance, value)
+
+
+def _held(of: type[object], *names: str) -> Callable[[object], Any]:
+    """Gives a tuple of arrays of such an object as they are held."""
+    places = [of.__dict__[name].__get__ for name in names]
+    return lambda instance: tuple([place(instance) for place in places])
+
+
+_HELD_CODE: Final = Outline.__dict__["code"].__get__
+_HELD_PAGE: Final = Features.__dict__["page"].__get__
+_HELD_WORDS: Final = Blocks.__dict__["words"].__get__
+_tree = _held(Outline, "code", "parent", "last")
+_pieces = _held(Blocks, "words", "owner", "first", "piece_row", "piece_block", "piece_size")
+_rows = _held(Outline, "code", "parent", "last", "by_code")
+_kept_pieces = _held(Blocks, "words", "first", "piece_row", "piece_block")
+_told = _held(Features, "matrix", "page", "keys")
+
+
 class CompiledOutline(Outline):
+    __slots__ = ()
+
+    code = _Held(Outline, "code", _INTS)
+    parent = _Held(Outline, "parent", _INTS)
+    last = _Held(Outline, "last", _INTS)
+    by_code = _Held(Outline, "by_code", _INTS)
+
     def found(self, elements: list[Any]) -> Ints:
         return np.array(_native.rows(self.nodes, elements) if elements else (), dtype=np.intp)
 
     def written(self, start: int, end: int) -> str:
-        return _native.written(self.nodes, self.code, start, end)
+        return _native.written(self.nodes, _HELD_CODE(self), start, end)
+
+
+class CompiledBlocks(Blocks):
+    __slots__ = ()
+
+    words = _Held(Blocks, "words", _INTS)
+    owner = _Held(Blocks, "owner", _INTS)
+    first = _Held(Blocks, "first", _INTS)
+    piece_row = _Held(Blocks, "piece_row", _INTS)
+    piece_block = _Held(Blocks, "piece_block", _INTS)
+    piece_size = _Held(Blocks, "piece_size", _INTS)
+
+
+class CompiledFeatures(Features):
+    __slots__ = ()
+
+    page = _Held(Features, "page", _FLOATS)
+    keys = _Held(Features, "keys", _INTS, _GROUPS)
+
+
+# They are given bytes where others are given arrays.
+_outline: Callable[..., Outline] = CompiledOutline
+_blocks: Callable[..., Blocks] = CompiledBlocks
+_features: Callable[..., Features] = CompiledFeatures
 
 
 def read_outline(tree: turbohtml.Document) -> Outline:
     nodes, code, parent, last, by_code, starts, depth = _native.outline(tree, MAX_NODES)
-    return CompiledOutline(
-        nodes,
-        _ints(code),
-        _ints(parent),
-        _ints(last),
-        _ints(by_code),
-        starts,
-        depth.bit_length(),
-        len(nodes) > MAX_NODES,
-    )
+    cut = len(nodes) > MAX_NODES
+    return _outline(nodes, code, parent, last, by_code, starts, depth.bit_length(), cut)
 
 
 def read_blocks(outline: Outline) -> Blocks:
-    texts, *arrays = _native.blocks(outline.nodes, outline.code, outline.parent, outline.last)
-    return Blocks(texts, *map(_ints, arrays))
+    return _blocks(*_native.blocks(outline.nodes, *_tree(outline)))
 
 
 def lexicon(scores: dict[str, float]) -> object:
@@ -107,21 +170,13 @@ def lexicon(scores: dict[str, float]) -> object:
 
 
 def read_features(
-    outline: Outline, found: Blocks, echo: frozenset[str], lexicons: tuple[object, ...], width: int
-) -> tuple[Floats, Floats, Ints]:
-    """The matrix of a page, its own numbers without hints, and the keys of the groups."""
-    matrix, page, keys = _native.reading(
-        outline.nodes, outline.code, outline.parent, outline.last,
-        found.texts, found.words, found.owner, found.first,
-        found.piece_row, found.piece_block, found.piece_size,
-        echo, lexicons, width,
-    )  # fmt: skip
-    count = len(found)
-    return (
-        np.frombuffer(matrix, dtype=np.float32).reshape(count, width),
-        np.frombuffer(page, dtype=np.float32),
-        np.frombuffer(keys, dtype=np.intp).reshape(_GROUPS, count),
-    )
+    outline: Outline, found: Blocks, said: Said, lexicons: tuple[object, ...], width: int
+) -> Features:
+    """What the model is told of a page."""
+    given = (outline.nodes, *_tree(outline), found.texts, *_pieces(found), *said, lexicons, width)
+    matrix, page, keys = _native.reading(*given)
+    cells = np.frombuffer(matrix, _FLOATS).reshape(len(found), width)
+    return _features(outline, found, cells, page, keys)
 
 
 def network(page: int, bound: float, *arrays: Floats, wide: bool = True) -> object:
@@ -136,48 +191,45 @@ def network(page: int, bound: float, *arrays: Floats, wide: bool = True) -> obje
 
 def scores(networks: tuple[object, ...], features: Features, share: float, factor: float) -> Floats:
     """What `Scorer.judge` makes of the answers of its networks."""
-    matrix = np.ascontiguousarray(features.matrix, np.float32)
-    told = (features.page, features.keys, features.blocks.words)
-    found = _native.scores(networks, matrix, *told, share, factor)
-    return np.frombuffer(found, dtype=np.float32)
+    matrix, page, keys = _told(features)
+    cells = np.ascontiguousarray(matrix, np.float32)
+    words = _HELD_WORDS(features.blocks)
+    return np.frombuffer(_native.scores(networks, cells, page, keys, words, share, factor), _FLOATS)
 
 
-def odds(bound: float, page: Floats, *arrays: Floats) -> list[float]:
+def types(bound: float, *arrays: Floats) -> object:
+    """What tells the types of pages, for `odds`: what pages are standardised with, then weights."""
+    return _native.types(bound, *(np.ascontiguousarray(array, np.float32) for array in arrays))
+
+
+def odds(types: object, features: Features) -> list[float]:
     """What `Scorer.odds` gives."""
-    return _native.odds(bound, page, *arrays)
+    return _native.odds(types, _HELD_PAGE(features))
 
 
 def choose(scores: Floats, found: Blocks, recall: float = 1.0) -> Flags:
     """What `selection.choose` gives."""
-    chosen = _native.choose(found.texts, scores, found.words, selection.FLOOR, recall)
-    return np.frombuffer(chosen, dtype=np.bool_)
+    words = _HELD_WORDS(found)
+    return np.frombuffer(
+        _native.choose(found.texts, scores, words, selection.FLOOR, recall), _FLAGS
+    )
 
 
 def prune(outline: Outline, found: Blocks, chosen: Flags) -> Outline:
     """What `pruning.prune` does."""
-    left, starts = _native.prune(
-        outline.nodes, outline.code, outline.parent, outline.last, outline.by_code,
-        found.words, found.first, found.piece_row, found.piece_block, chosen,
-    )  # fmt: skip
-    return CompiledOutline(
-        outline.nodes,
-        outline.code,
-        outline.parent,
-        outline.last,
-        _ints(left),
-        starts,
-        outline.doublings,
-        outline.cut,
-    )
+    rows = _rows(outline)
+    given = (outline.nodes, *rows, *_kept_pieces(found), chosen)
+    left, starts = _native.prune(*given)
+    return _outline(outline.nodes, *rows[:-1], left, starts, outline.doublings, outline.cut)
 
 
 def chosen_text(chosen: Flags, found: Blocks, outline: Outline) -> str:
     """What `selection.chosen_text` gives."""
+    code, _, last = _tree(outline)
+    _, first, row, block = _kept_pieces(found)
     shown = outline.rows_of("pre")
-    return _native.chosen_text(
-        outline.nodes, found.texts, outline.code, outline.last,
-        found.first, found.piece_row, found.piece_block, shown, chosen,
-    )  # fmt: skip
+    texts = found.texts
+    return _native.chosen_text(outline.nodes, texts, code, last, first, row, block, shown, chosen)
 
 
 def with_headline(chosen: Flags, found: Blocks, outline: Outline) -> Flags:
@@ -187,7 +239,7 @@ def with_headline(chosen: Flags, found: Blocks, outline: Outline) -> Flags:
         return chosen
     start = int(headlines[0])
     flags = _native.with_headline(chosen, found.first, start, int(outline.last[start]))
-    return chosen if flags is None else np.frombuffer(flags, dtype=np.bool_)
+    return chosen if flags is None else np.frombuffer(flags, _FLAGS)
 
 
 def languages(

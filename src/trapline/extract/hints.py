@@ -2,7 +2,7 @@
 
 import re
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -17,7 +17,8 @@ _URL_HINTS: Final = tuple(
         r"/(products?|p|dp|item|itm|prod|ip)/|\.p$|/p-|-p-\d",
         r"/(collections?|categor(y|ies)|c|shop|store|browse|catalog)(/|$|\?)",
         r"forum|thread|topic|/t/|questions?/|viewtopic|discussion|community|/r/|comments/",
-        r"\bdocs?\b|documentation|reference|manual|/api|guide|/learn|wiki|tutorial|readthedocs",
+        # All begin with a letter: a search looks for one of these before it looks for more.
+        r"doc(?<=\bdoc)s?\b|documentation|reference|manual|/api|guide|/learn|wiki|tutorial|readthedocs",
         r"/blog|/news|/articles?|/posts?/|/story|/20\d\d/|magazine",
         r"/(services?|solutions?|features?|pricing|about|platform|software|product)s?/?$|/services?/",
         r"/(jobs?|search|list|best|top|events?|directory|tag|topics|listing|archive|recipes)\b|\?",
@@ -38,6 +39,7 @@ SCHEMA_GROUPS: Final = (
     frozenset({"BreadcrumbList"}),
     frozenset({"Event", "JobPosting", "VideoObject"}),
 )
+_SCHEMES: Final = frozenset({"http", "https"})
 _MICRODATA: Final = "[itemtype]"
 _GENERATORS: Final = re.compile(
     r"(discourse|phpbb|xenforo|vbulletin|smf|flarum|vanilla|nodebb)|(shopify|woocommerce|magento)"
@@ -54,6 +56,18 @@ _DESCRIPTIONS: Final = ('meta[name="description"]', 'meta[property="og:descripti
 _LINKED_DATA: Final = 'script[type="application/ld+json"]'
 
 
+class Said(NamedTuple):
+    """What a page says of itself: the words of its title and descriptions, and of what type it is."""
+
+    echo: frozenset[str]
+    hints: list[float]
+
+
+def read_said(tree: turbohtml.Document, url: str, marked: int) -> Said:
+    """`marked` is what the page's source can hold."""
+    return Said(read_echo(tree), _values(tree, url, marked))
+
+
 def read_echo(tree: turbohtml.Document) -> frozenset[str]:
     """The words of the page's title and of its descriptions."""
     title = tree.find("title")
@@ -66,21 +80,34 @@ def read_echo(tree: turbohtml.Document) -> frozenset[str]:
 
 def read_hints(tree: turbohtml.Document, url: str, marked: int = marks.EVERYTHING) -> Floats:
     """`marked` is what the page's source can hold."""
+    return np.array(_values(tree, url, marked), dtype=np.float32)
+
+
+def _values(tree: turbohtml.Document, url: str, marked: int) -> list[float]:
     schema = _from_schema(tree, microdata=bool(marked & marks.TYPED))
-    return np.array(
-        [*_from_url(url), *_from_open_graph(tree), *schema, *_from_generator(tree)],
-        dtype=np.float32,
-    )
+    return [*_from_url(url), *_from_open_graph(tree), *schema, *_from_generator(tree)]
 
 
 def _from_url(url: str) -> list[float]:
-    try:
-        parts = urlsplit(url.lower())
-    except ValueError:
-        parts = urlsplit("")
-    target = f"{parts.netloc}{parts.path}{'?' if parts.query else ''}"
+    host, path, query = _parts(url.lower())
+    target = f"{host}{path}{'?' if query else ''}"
     flags = [float(bool(pattern.search(target))) for pattern in _URL_HINTS]
-    return [*flags, float(parts.path.count("/")), float(parts.path in {"", "/"})]
+    return [*flags, float(path.count("/")), float(path in {"", "/"})]
+
+
+def _parts(url: str) -> tuple[str, str, str]:
+    """Host, path and query; those of a plain URL are found where they must be."""
+    scheme, mark, rest = url.partition("://")
+    plain = rest.isascii() and rest.isprintable() and "[" not in rest and "]" not in rest
+    if mark and plain and scheme in _SCHEMES:
+        before, _, query = rest.partition("#")[0].partition("?")
+        host, slash, path = before.partition("/")
+        return host, slash + path, query
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", "", ""
+    return parts.netloc, parts.path, parts.query
 
 
 def _from_open_graph(tree: turbohtml.Document) -> list[float]:

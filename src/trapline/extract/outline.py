@@ -69,7 +69,7 @@ class Outline:
     parent: Ints
     last: Ints
     by_code: Ints
-    """All rows that are in the tree, in order of their code."""
+    """All rows, in order of their code."""
     code_starts: list[int]
     """Where in `by_code` the rows of each code start."""
     doublings: int
@@ -97,8 +97,12 @@ class Outline:
         return not self.may_have("template")
 
     def without(self, gone: Ints) -> "Outline":
-        """Once the nodes of some rows (ascending) have left the tree: their elements are not found."""
-        left = self.by_code[self.enclosing(gone, self.by_code) == 0]
+        """Once the nodes of some rows (ascending) have left the tree: an outline of its elements.
+
+        It finds those that are left, and no texts.
+        """
+        elements = self.by_code[self.code_starts[OTHER_TAG] :]
+        left = elements[self.enclosing(gone, elements) == 0]
         starts = self.code.take(left).searchsorted(_ALL_CODES).tolist()
         return replace(self, by_code=left, code_starts=starts)
 

@@ -161,8 +161,10 @@ class _Contents:
         if not text or (asks_for_scripts(text) and _without_scripts(reading, chosen)):
             text, missing = fallback_text(tree)
             return Content(page_type, text, text, None, _sentences([missing, *warnings]))
+        # The parser's index of tags, which knows it, is gone with the first cut.
+        body = tree.find("body") or tree.root
         left = prune(outline, reading.blocks, self._shown(chosen, reading))
-        html, written = self._rendered(tree.find("body") or tree.root, left, resolver)
+        html, written = self._rendered(body, left, resolver)
         words = int(reading.blocks.words[chosen].sum())
         content = Content(page_type, text, written, html, _sentences(warnings), words)
         if not self._takes_main_content():

@@ -20,7 +20,7 @@ import turbohtml
 
 from trapline.extract import compiled
 from trapline.extract.features import PAGE_SIZE
-from trapline.extract.hints import read_echo, read_hints
+from trapline.extract.hints import read_said
 from trapline.extract.marks import EVERYTHING
 from trapline.extract.outline import Floats, Ints, Outline
 from trapline.extract.reading import Features, read_page
@@ -181,12 +181,9 @@ class Scorer:
         if not compiled.AVAILABLE:
             return read_page(tree, outline, url).features(self.vocabulary)
         blocks = compiled.read_blocks(outline)
-        hints = read_hints(tree, url, marked)
-        width = len(self.mean) - PAGE_SIZE - len(hints)
-        matrix, page, keys = compiled.read_features(
-            outline, blocks, read_echo(tree), self._lexicons, width
-        )
-        return Features(outline, blocks, matrix, np.concatenate((page, hints)), keys)
+        said = read_said(tree, url, marked)
+        width = len(self.mean) - PAGE_SIZE - len(said.hints)
+        return compiled.read_features(outline, blocks, said, self._lexicons, width)
 
     @cached_property
     def _lexicons(self) -> tuple[object, ...]:
@@ -245,18 +242,17 @@ class Scorer:
     def _odds(self, features: Features) -> list[float]:
         """What speaks for each type of page."""
         if compiled.AVAILABLE:
-            return compiled.odds(_BOUND, features.page, *self._type_arrays)
+            return compiled.odds(self._types, features)
         hidden, hidden_bias, out, out_bias = self.type_weights
         inner = np.maximum(self._page(features) @ hidden + hidden_bias, 0)
         odds: list[float] = (inner @ out + out_bias).tolist()
         return odds
 
     @cached_property
-    def _type_arrays(self) -> tuple[Floats, ...]:
-        """What pages are standardised with, and the weights that tell their types."""
+    def _types(self) -> object:
+        """What tells the types of pages, as the compiled reader wants it."""
         size = len(self.type_weights[0])
-        arrays = (self.mean[-size:], self.scale[-size:], *self.type_weights)
-        return tuple(np.ascontiguousarray(array, np.float32) for array in arrays)
+        return compiled.types(_BOUND, self.mean[-size:], self.scale[-size:], *self.type_weights)
 
     def page_type(self, features: Features) -> PageType:
         odds = self._odds(features)

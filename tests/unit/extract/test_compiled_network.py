@@ -96,6 +96,30 @@ def test_like_blocks_score_alike() -> None:
     assert (scores == scores[0]).all()
 
 
+@pytest.mark.parametrize("widths", WIDTHS)
+@pytest.mark.parametrize("kept", [0.0, 0.1, 0.5])
+def test_what_is_nothing_is_passed_over(widths: tuple[int, int, int], kept: float) -> None:
+    model = Model(widths)
+    for count in COUNTS:
+        features = model.features(count)
+        features.matrix[model.chance.random(features.matrix.shape) >= kept] = 0
+        expected, found = judged_by_numpy(model, features), model.scorer.judge(features)
+        assert np.allclose(found.scores, expected.scores, atol=CLOSE), count
+
+
+def test_scores_do_not_depend_on_what_the_blocks_beside_have() -> None:
+    """To the last bit: of some blocks that are looked at together, one may lack what others have."""
+    model = Model((64, 16, 48))
+    (network,) = model.scorer.networks.networks
+    network.together[64:] = 0
+    features = model.features(43)
+    features.matrix[model.chance.random(features.matrix.shape) < 0.7] = 0
+    features.matrix[::4] = features.matrix[0]
+    scores = model.scorer.judge(features).scores[::4]
+    assert 0 < scores[0] < 1
+    assert (scores == scores[0]).all()
+
+
 def test_types_are_told_alike() -> None:
     model = Model((16, 16, 16))
     for _ in range(20):
@@ -137,11 +161,15 @@ def test_arrays_of_another_page_or_model() -> None:
 
 def test_weights_of_types_that_do_not_fit() -> None:
     model = Model((16, 16, 16))
+    weights = [model.scorer.mean[-PAGE:], model.scorer.scale[-PAGE:], *model.scorer.type_weights]
+    given: list[Any] = [array.ravel() for array in weights]
     page = model.normal(PAGE)
-    given: list[Any] = [array.ravel() for array in model.scorer._type_arrays]
-    assert len(compiled.odds(BOUND, page, *given)) == TYPES
+    types = compiled.types(BOUND, *given)
+    assert len(_native.odds(types, page)) == TYPES
     for number in range(len(given)):
-        with pytest.raises(ValueError, match="different pages"):
-            compiled.odds(BOUND, page, *without(given, number))
+        with pytest.raises(ValueError, match=r"different pages|another model"):
+            compiled.types(BOUND, *without(given, number))
     with pytest.raises(ValueError, match="different pages"):
-        compiled.odds(BOUND, page[1:], *given)
+        _native.odds(types, page[1:])
+    with pytest.raises(ValueError, match=r"incorrect name|invalid PyCapsule"):
+        _native.odds(compiled.lexicon({}), page)

@@ -10,6 +10,7 @@ import turbohtml
 
 from trapline.extract import _native, compiled, scorer, selection
 from trapline.extract.blocks import Blocks
+from trapline.extract.hints import Said
 from trapline.extract.outline import TEXT_NODE, Ints, Outline
 from trapline.extract.tables import KINDS
 
@@ -29,12 +30,14 @@ class Page:
         self.outline: Outline = compiled.read_outline(tree)
         self.blocks: Blocks = compiled.read_blocks(self.outline)
         self.echo: frozenset[Any] = frozenset(("a", "b"))
+        self.hints: list[Any] = [0.5, 2]
         self.lexicons: tuple[object, ...] = (compiled.lexicon({"one": 1.0, "m": -1.0}),) * 4
         model = scorer.shipped_scorer()
         self.width = model.features(tree, self.outline, URL).matrix.shape[1]
 
     def describe(self) -> None:
-        compiled.read_features(self.outline, self.blocks, self.echo, self.lexicons, self.width)
+        said = Said(self.echo, self.hints)
+        compiled.read_features(self.outline, self.blocks, said, self.lexicons, self.width)
 
     def cut(self) -> None:
         compiled.prune(self.outline, self.blocks, np.ones(len(self.blocks), np.bool_))
@@ -49,6 +52,13 @@ class Page:
 @pytest.fixture
 def page() -> Page:
     return Page()
+
+
+def test_hints_that_are_no_numbers(page: Page) -> None:
+    page.describe()
+    page.hints = ["one"]
+    with pytest.raises(TypeError, match="real number"):
+        page.describe()
 
 
 WRONG = ("short", "long", "empty", "sparse", "narrow", "crooked", "negative", "huge")

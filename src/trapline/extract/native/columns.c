@@ -135,10 +135,12 @@ static void put_neighbours(const Page *page, Py_ssize_t block, Row *row) {
         put(row, before >= 0 ? page->density[before] : -1.0);
         put(row, after < size ? page->density[after] : -1.0);
     }
-    for (int span = 4; span <= 12; span += 8) {
+    for (int number = 0; number < SPANS; number++) {
+        int span = span_of(number);
         const int64_t *before = page->passed[block > span ? block - span : 0];
         const int64_t *to = page->passed[block + span + 1 < size ? block + span + 1 : size];
-        put(row, log1p((to[NEAR_WORDS] - before[NEAR_WORDS]) / (2.0 * span + 1)));
+        uint64_t words = (uint64_t)(to[NEAR_WORDS] - before[NEAR_WORDS]);
+        put(row, words < NEAR_LOGS ? near_logs[number][words] : log1p((int64_t)words / (2.0 * span + 1)));
         double chars = at_least_one(to[NEAR_CHARS] - before[NEAR_CHARS]);
         put(row, (to[NEAR_LINKS] - before[NEAR_LINKS]) / chars);
     }
@@ -201,7 +203,7 @@ void put_record(const Page *page, Py_ssize_t block, const Alike *alike, Row *row
     put(row, log_of(page->repeats[page->owner[block]]));
     put(row, log_of(page->repeats[page->level[block][1]]));
     put(row, log_of(alike->count[group]));
-    put(row, log1p((double)alike->words[group] / alike->count[group]));
+    put(row, alike->mean[group]);
     put(row, alike->words[group] / at_least_one(total(page, 0, WORDS)));
 }
 
@@ -217,13 +219,22 @@ void put_names(const Page *page, Py_ssize_t block, Row *row) {
     put(row, holder->known);
 }
 
-int put_words(Page *page, Py_ssize_t block, float *passed, Row *row) {
+static int is_short(const Page *page, Py_ssize_t block) {
+    return page->words[block] <= design.short_text;
+}
+
+int seek_words(Page *page, Py_ssize_t block, Sought *sought) {
     PyObject *text = PyList_GET_ITEM(page->texts, block);
+    return is_short(page, block) ? seek_text(page->short_texts, text, &page->room, sought)
+                                 : seek_prose(page->prose, text, &page->room, sought);
+}
+
+void put_words(const Page *page, Py_ssize_t block, const Sought *sought, float *passed, Row *row) {
     Summary brief = {0, 0, 0}, prose = {0, 0, 0};
-    int is_short = page->words[block] <= design.short_text;
-    if (is_short ? summary_of_text(page->short_texts, text, &page->room, &brief)
-                 : summary_of_prose(page->prose, text, &page->room, &prose)) {
-        return -1;
+    if (is_short(page, block)) {
+        brief = summary_of_few(page->short_texts, sought);
+    } else {
+        prose = summary_of_all(page->prose, sought);
     }
     int32_t section = page->section[block];
     *passed = smaller(*passed, page->heading_scores[section].mean);
@@ -232,5 +243,4 @@ int put_words(Page *page, Py_ssize_t block, float *passed, Row *row) {
     put_summary(row, page->heading_scores[page->section_above[section]]);
     put(row, *passed);
     put_summary(row, prose);
-    return 0;
 }

@@ -8,53 +8,52 @@ static float *cell(const Contexts *work, Py_ssize_t block, int place) {
     return work->out + block * work->out_step + place * work->width;
 }
 
-static void page_means(const Contexts *work, float *sums) {
-    float weight = 0;
-    memset(sums, 0, work->width * sizeof(float));
-    for (Py_ssize_t block = 0; block < work->blocks; block++) {
-        weight += work->weights[block];
-        for (Py_ssize_t i = 0; i < work->width; i++) {
-            sums[i] += work->shared[block * work->step + i] * work->weights[block];
-        }
+/* Numbers the groups of one kind in the order of their coming. The page is a group of all blocks. */
+static Py_ssize_t number_groups(const Contexts *work, int group, int32_t *numbers) {
+    if (group == 0) {
+        memset(numbers, 0, work->blocks * sizeof(int32_t));
+        return 1;
     }
-    for (Py_ssize_t i = 0; i < work->width; i++) {
-        sums[i] /= weight;
-    }
-    for (Py_ssize_t block = 0; block < work->blocks; block++) {
-        memcpy(cell(work, block, 0), sums, work->width * sizeof(float));
-    }
-}
-
-static int group_means(const Contexts *work, int group, float *sums, int32_t *numbers) {
     Numbers found;
-    Py_ssize_t width = work->width, step = width + 1;
     if (numbers_open(&found, work->blocks + 1) < 0) {
         return -1;
     }
-    memset(sums, 0, work->blocks * step * sizeof(float));
+    const int64_t *keys = work->keys + (group - 1) * work->blocks;
     for (Py_ssize_t block = 0; block < work->blocks; block++) {
-        numbers[block] = number_of(&found, work->keys[group * work->blocks + block]);
-        float *sum = sums + numbers[block] * step, weight = work->weights[block];
+        /* Groups are mostly runs of blocks. */
+        int same = block > 0 && keys[block] == keys[block - 1];
+        numbers[block] = same ? numbers[block - 1] : number_of(&found, keys[block]);
+    }
+    Py_ssize_t count = found.count;
+    numbers_close(&found);
+    return count;
+}
+
+Py_ssize_t group_means(const Contexts *work, int group, float *means, int32_t *numbers) {
+    Py_ssize_t width = work->width, step = width + 1, count = number_groups(work, group, numbers);
+    if (count < 0) {
+        return -1;
+    }
+    memset(means, 0, count * step * sizeof(float));
+    for (Py_ssize_t block = 0; block < work->blocks; block++) {
+        float *sum = means + numbers[block] * step, weight = work->weights[block];
+        const float *shared = work->shared + block * work->step;
         for (Py_ssize_t i = 0; i < width; i++) {
-            sum[i] += work->shared[block * work->step + i] * weight;
+            sum[i] += shared[i] * weight;
         }
         sum[width] += weight;
     }
-    for (int32_t number = 0; number < found.count; number++) {
-        float *sum = sums + number * step;
+    for (Py_ssize_t number = 0; number < count; number++) {
+        float *sum = means + number * step;
         for (Py_ssize_t i = 0; i < width; i++) {
             sum[i] /= sum[width];
         }
     }
-    for (Py_ssize_t block = 0; block < work->blocks; block++) {
-        memcpy(cell(work, block, 1 + group), sums + numbers[block] * step, width * sizeof(float));
-    }
-    numbers_close(&found);
-    return 0;
+    return count;
 }
 
 /* Sums run over the whole page in single precision, as the model was trained. */
-static void neighbour_means(const Contexts *work, float *running) {
+void neighbour_means(const Contexts *work, float *running) {
     Py_ssize_t width = work->width;
     memset(running, 0, width * sizeof(float));
     for (Py_ssize_t block = 0; block < work->blocks; block++) {
@@ -66,52 +65,34 @@ static void neighbour_means(const Contexts *work, float *running) {
     for (Py_ssize_t block = 0; block < work->blocks; block++) {
         Py_ssize_t to = block + WINDOW + 1, from = block > WINDOW ? block - WINDOW : 0;
         to = to < work->blocks ? to : work->blocks;
-        float *out = cell(work, block, 1 + GROUPS);
+        float *out = cell(work, block, 0), count = (float)(to - from);
         for (Py_ssize_t i = 0; i < width; i++) {
-            float sum = running[to * width + i] - running[from * width + i];
-            out[i] = (float)(sum / (double)(to - from));
+            out[i] = (running[to * width + i] - running[from * width + i]) / count;
         }
     }
 }
 
-static void running_means(const Contexts *work, double *sums) {
+void running_means(const Contexts *work, double *room) {
     Py_ssize_t width = work->width, step = width + 1;
-    double *all = sums + step;
-    memset(sums, 0, 2 * step * sizeof(double));
-    for (int pass = 0; pass < 2; pass++) {
-        double *sum = pass ? sums : all;
-        for (Py_ssize_t block = 0; block < work->blocks; block++) {
-            float weight = work->weights[block];
-            float *before = cell(work, block, 2 + GROUPS), *after = before + width;
-            double ahead = all[width] - (sum[width] += weight) + weight;
-            for (Py_ssize_t i = 0; i < width; i++) {
-                float value = work->shared[block * work->step + i] * weight;
-                sum[i] += value;
-                if (pass) {
-                    before[i] = (float)(sum[i] / sum[width]);
-                    after[i] = (float)((all[i] - sum[i] + value) / ahead);
-                }
-            }
+    double *sum = room, *all = room + step;
+    memset(room, 0, 2 * step * sizeof(double));
+    for (Py_ssize_t block = 0; block < work->blocks; block++) {
+        const float *shared = work->shared + block * work->step;
+        for (Py_ssize_t i = 0; i < width; i++) {
+            all[i] += shared[i] * work->weights[block];
+        }
+        all[width] += work->weights[block];
+    }
+    for (Py_ssize_t block = 0; block < work->blocks; block++) {
+        const float *shared = work->shared + block * work->step;
+        float weight = work->weights[block], *before = cell(work, block, 1), *after = before + width;
+        sum[width] += weight;
+        double behind = 1 / sum[width], ahead = 1 / (all[width] - sum[width] + weight);
+        for (Py_ssize_t i = 0; i < width; i++) {
+            float value = shared[i] * weight;
+            sum[i] += value;
+            before[i] = (float)(sum[i] * behind);
+            after[i] = (float)((all[i] - sum[i] + value) * ahead);
         }
     }
-}
-
-int put_contexts(const Contexts *work, float *room) {
-    Py_ssize_t width = work->width;
-    int32_t *numbers = PyMem_Malloc((work->blocks + 1) * sizeof(int32_t));
-    double *sums = PyMem_Malloc(2 * (width + 1) * sizeof(double));
-    int failed = numbers == NULL || sums == NULL;
-    if (failed) {
-        PyErr_NoMemory();
-    } else {
-        page_means(work, room);
-        neighbour_means(work, room);
-        running_means(work, sums);
-    }
-    for (int group = 0; group < GROUPS && !failed; group++) {
-        failed = group_means(work, group, room, numbers) < 0;
-    }
-    PyMem_Free(numbers);
-    PyMem_Free(sums);
-    return failed ? -1 : 0;
 }

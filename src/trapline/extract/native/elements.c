@@ -2,26 +2,35 @@
 #include "page.h"
 #include <string.h>
 
-double logs[LOGS];
+double logs[LOGS], near_logs[SPANS][NEAR_LOGS];
 
 void logs_open(void) {
-    for (int i = 1; logs[LOGS - 1] == 0 && i < LOGS; i++) {
+    if (logs[LOGS - 1] != 0) {
+        return;
+    }
+    for (int i = 1; i < LOGS; i++) {
         logs[i] = log1p(i);
+    }
+    for (int span = 0; span < SPANS; span++) {
+        for (int i = 0; i < NEAR_LOGS; i++) {
+            near_logs[span][i] = log1p(i / (2.0 * span_of(span) + 1));
+        }
     }
 }
 
-/* The number of a string among those met so far, from 1; 0 for None. Strings are told apart by their
- * hashes, of 64 bits and a secret: two of a page do not share one. */
-static int64_t number_of_string(Numbers *numbers, PyObject *string) {
+/* Strings are told apart by their hashes, of 64 bits and a secret: two of a page do not share one. None
+ * has none. */
+static int hash_of_string(PyObject *string, int64_t *hash) {
     if (string == Py_None) {
+        *hash = 0;
         return 0;
     }
     if (!PyUnicode_Check(string)) {
         PyErr_SetString(PyExc_TypeError, "a name is a string");
         return -1;
     }
-    Py_hash_t hash = PyObject_Hash(string);
-    return hash == -1 ? -1 : number_of(numbers, hash) + (int64_t)1;
+    *hash = PyObject_Hash(string);
+    return *hash == -1 ? -1 : 0;
 }
 
 /* The number of each block's text among the page's different texts, in order of their coming. */
@@ -29,81 +38,50 @@ int number_texts(const Page *page, int32_t *number, int32_t *copies) {
     Numbers known = {0};
     int failed = numbers_open(&known, page->blocks + 1) < 0;
     for (Py_ssize_t block = 0; !failed && block < page->blocks; block++) {
-        int64_t found = number_of_string(&known, PyList_GET_ITEM(page->texts, block));
-        failed = found < 0;
+        int64_t hash;
+        failed = hash_of_string(PyList_GET_ITEM(page->texts, block), &hash) < 0;
         if (!failed) {
-            number[block] = (int32_t)found;
-            copies[found]++;
+            number[block] = 1 + number_of(&known, hash);
+            copies[number[block]]++;
         }
     }
     numbers_close(&known);
     return failed ? -1 : 0;
 }
 
-/* What is known of the names met so far: of classes, of ids, and of what both together score. */
-typedef struct {
-    Numbers classes, ids, pairs;
-    Summary *summaries;
-} Names;
-
-static void names_close(Names *names) {
-    numbers_close(&names->classes);
-    numbers_close(&names->ids);
-    numbers_close(&names->pairs);
-    PyMem_Free(names->summaries);
-}
-
-static int names_open(Names *names, Py_ssize_t elements) {
-    memset(names, 0, sizeof(*names));
-    names->summaries = PyMem_Malloc((elements + 1) * sizeof(Summary));
-    if (names->summaries == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    return numbers_open(&names->classes, elements + 1) < 0 ||
-                   numbers_open(&names->ids, elements + 1) < 0 ||
-                   numbers_open(&names->pairs, elements + 1) < 0
-               ? -1
-               : 0;
-}
-
-static int read_name(Page *page, Py_ssize_t row, Names *names) {
+/* Numbers the class of an element among the page's, from 1 (0 for none), and says what its names score. */
+static int read_name(Page *page, Py_ssize_t row, Numbers *classes) {
     PyObject *node = PyList_GET_ITEM(page->nodes, row);
-    PyObject *name = attribute_value(node, name_class);
-    PyObject *id = name ? attribute_value(node, name_id) : NULL;
-    int64_t class_number = id ? number_of_string(&names->classes, name) : -1;
-    int64_t id_number = class_number < 0 ? -1 : number_of_string(&names->ids, id);
-    int failed = id_number < 0;
-    if (!failed && (class_number || id_number)) {
-        int32_t known = names->pairs.count;
-        int32_t pair = number_of(&names->pairs, (class_number << 32) + id_number);
-        Summary *summary = names->summaries + pair;
-        if (pair == known) {
-            failed = summary_of_names(page->names, name, id, &page->room, summary) < 0;
-        }
-        page->classes[row] = class_number;
-        page->named[page->holder_of[row]] = *summary;
+    PyObject *names[2] = {attribute_value(node, name_class), NULL};
+    names[1] = names[0] ? attribute_value(node, name_id) : NULL;
+    int64_t key[2];
+    int failed = names[1] == NULL || hash_of_string(names[0], key) < 0 ||
+                 hash_of_string(names[1], key + 1) < 0;
+    if (!failed && (names[0] != Py_None || names[1] != Py_None)) {
+        Summary *summary = page->named + page->holder_of[row];
+        page->classes[row] = names[0] == Py_None ? 0 : number_of(classes, key[0]) + (int64_t)1;
+        failed = summary_of_names(page->names, names, key, &page->room, summary) < 0;
     }
-    Py_XDECREF(name);
-    Py_XDECREF(id);
+    Py_XDECREF(names[0]);
+    Py_XDECREF(names[1]);
     return failed ? -1 : 0;
 }
 
 /* The class and the id of every element that has names worth reading. */
 int read_names(Page *page) {
-    Names names;
+    Numbers classes;
     Py_ssize_t elements = 0;
     for (Py_ssize_t row = 0; row < page->size; row++) {
         page->classes[row] = 0;
         elements += design.named[page->code[row]];
     }
-    int failed = names_open(&names, elements) < 0;
+    int failed = numbers_open(&classes, elements + 1) < 0;
     for (Py_ssize_t row = 0; !failed && row < page->size; row++) {
         if (page->code[row] != TEXT_NODE && design.named[page->code[row]]) {
-            failed = read_name(page, row, &names) < 0;
+            failed = read_name(page, row, &classes) < 0;
         }
     }
-    names_close(&names);
+    numbers_close(&classes);
     return failed ? -1 : 0;
 }
 

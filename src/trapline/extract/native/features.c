@@ -20,11 +20,12 @@ static int read_sections(Page *page) {
         int32_t rank = (int32_t)page->code[page->owner[block]];
         if (design.heading[rank]) {
             PyObject *text = PyList_GET_ITEM(page->texts, block);
-            Summary *scores = page->heading_scores + sections;
-            if (summary_of_text(page->headings, text, &page->room, scores) < 0) {
+            Sought sought;
+            if (seek_text(page->headings, text, &page->room, &sought) < 0) {
                 PyMem_Free(ranks);
                 return -1;
             }
+            page->heading_scores[sections] = summary_of_few(page->headings, &sought);
             while (open > 1 && ranks[open - 1] >= rank) {
                 open--;
             }
@@ -59,6 +60,9 @@ static int find_alike(const Page *page, Alike *alike, int64_t *keys) {
         alike->count[group] += 1;
         alike->words[group] += page->words[block];
     }
+    for (int32_t group = 0; group < groups.count; group++) {
+        alike->mean[group] = log1p((double)alike->words[group] / alike->count[group]);
+    }
     numbers_close(&groups);
     return 0;
 }
@@ -67,13 +71,14 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
     Py_ssize_t blocks = page->blocks;
     int64_t(*parts)[MAX_INLINED] = PyMem_Malloc((blocks + 1) * sizeof(*parts));
     int64_t *sums = PyMem_Calloc(2 * (blocks + 1), sizeof(int64_t));
+    double *means = PyMem_Malloc((blocks + 1) * sizeof(double));
     int32_t *small = PyMem_Calloc(3 * (blocks + 2), sizeof(int32_t));
     int failed = 1;
-    if (parts == NULL || sums == NULL || small == NULL) {
+    if (parts == NULL || sums == NULL || means == NULL || small == NULL) {
         PyErr_NoMemory();
         goto done;
     }
-    Alike alike = {small, sums, sums + blocks + 1};
+    Alike alike = {small, sums, sums + blocks + 1, means};
     int32_t *number = small + blocks + 2, *copies = number + blocks + 2;
     if (find_alike(page, &alike, keys) < 0 || number_texts(page, number, copies) < 0) {
         goto done;
@@ -83,10 +88,17 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
     const int64_t roots[2] = {root_of(page, 0.5), root_of(page, 0.8)};
     float passed = 0;
     int32_t met = 0;
+    /* The words of a block, and of the next one: they are looked up a block later. */
+    Sought sought[2];
+    if (blocks > 0 && seek_words(page, 0, sought) < 0) {
+        goto done;
+    }
     for (Py_ssize_t block = 0; block < blocks; block++) {
         float cells[MOST_COLUMNS];
         Row row = {cells};
-        if (put_echo(page, block, &row) < 0) {
+        Py_ssize_t next = block + 1;
+        if ((next < blocks && seek_words(page, next, sought + next % 2) < 0) ||
+            put_echo(page, block, &row) < 0) {
             goto done;
         }
         put_text(page, block, &row);
@@ -98,7 +110,8 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
         put(&row, number[block] > met);
         met = number[block] > met ? number[block] : met;
         put_names(page, block, &row);
-        if (put_words(page, block, &passed, &row) < 0 || !is_wanted(row.next - cells, width)) {
+        put_words(page, block, sought + block % 2, &passed, &row);
+        if (!is_wanted(row.next - cells, width)) {
             goto done;
         }
         memcpy(matrix + block * width, cells, width * sizeof(float));
@@ -114,11 +127,24 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
 done:
     PyMem_Free(parts);
     PyMem_Free(sums);
+    PyMem_Free(means);
     PyMem_Free(small);
     return failed ? -1 : 0;
 }
 
-/* Numbers about the whole page, but for its hints. */
+/* What the page says of itself. */
+static int put_hints(const Page *page, float *vector) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(page->hints); i++) {
+        double value = PyFloat_AsDouble(PyList_GET_ITEM(page->hints, i));
+        if (value == -1 && PyErr_Occurred()) {
+            return -1;
+        }
+        vector[i] = (float)value;
+    }
+    return 0;
+}
+
+/* Numbers about the whole page, and its hints after them. */
 static int describe(const Page *page, const float *matrix, Py_ssize_t width, float *vector,
                     Py_ssize_t vector_size) {
     float cells[MOST_COLUMNS];
@@ -158,7 +184,7 @@ static int describe(const Page *page, const float *matrix, Py_ssize_t width, flo
         return -1;
     }
     memcpy(vector, cells, vector_size * sizeof(float));
-    return 0;
+    return put_hints(page, vector + vector_size);
 }
 
 static int read_echo(Page *page, PyObject *echo) {
@@ -239,6 +265,7 @@ static int room_for(Page *page, Room *room) {
 
 static PyObject *read_page(Page *page, PyObject *echo, Py_ssize_t width) {
     Py_ssize_t vector_size = design.counted.size + PyTuple_GET_SIZE(design.shared) + 7;
+    Py_ssize_t hints = PyList_GET_SIZE(page->hints), item = sizeof(float);
     PyObject *matrix = NULL, *vector = NULL, *keys = NULL, *result = NULL;
     Room room = {NULL, 0};
     logs_open();
@@ -251,8 +278,8 @@ static PyObject *read_page(Page *page, PyObject *echo, Py_ssize_t width) {
     count_characters(page);
     sum_up(page);
     sum_blocks(page);
-    matrix = PyByteArray_FromStringAndSize(NULL, page->blocks * width * (Py_ssize_t)sizeof(float));
-    vector = PyByteArray_FromStringAndSize(NULL, vector_size * (Py_ssize_t)sizeof(float));
+    matrix = PyByteArray_FromStringAndSize(NULL, page->blocks * width * item);
+    vector = PyByteArray_FromStringAndSize(NULL, (vector_size + hints) * item);
     keys = PyByteArray_FromStringAndSize(NULL, KEYS * page->blocks * (Py_ssize_t)sizeof(int64_t));
     if (matrix == NULL || vector == NULL || keys == NULL || read_sections(page) < 0) {
         goto done;
@@ -299,10 +326,10 @@ PyObject *native_reading(PyObject *module, PyObject *args) {
     PyObject *echo, *lexicons[4], *result = NULL;
     Py_ssize_t width;
     Page page = {0};
-    if (!PyArg_ParseTuple(args, "O!y*y*y*O!y*y*y*y*y*y*O!(OOOO)n", &PyList_Type, &page.nodes, array,
+    if (!PyArg_ParseTuple(args, "O!y*y*y*O!y*y*y*y*y*y*O!O!(OOOO)n", &PyList_Type, &page.nodes, array,
                           array + 1, array + 2, &PyList_Type, &page.texts, array + 3, array + 4,
                           array + 5, array + 6, array + 7, array + 8, &PyFrozenSet_Type, &echo,
-                          lexicons, lexicons + 1, lexicons + 2, lexicons + 3, &width)) {
+                          &PyList_Type, &page.hints, lexicons, lexicons + 1, lexicons + 2, lexicons + 3, &width)) {
         return NULL;
     }
     const int64_t **places[ARRAYS] = {&page.code,      &page.parent,      &page.last,

@@ -9,9 +9,11 @@ PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name
 
 Property element_tag, element_parent, element_text, text_parent, text_data;
 
-/* How `attr` of elements is called without looking for it in their type each time. */
-typedef PyObject *(*Method)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
-static Method element_attr;
+/* How `attr` of elements is called without looking for it in their type each time, and without making
+ * a tuple of what it is given: names are few, and each has its own. */
+enum { MOST_NAMES = 8 };
+static PyCFunctionWithKeywords element_attr;
+static PyObject *given_names[MOST_NAMES];
 
 static int take_attr(PyTypeObject *type) {
     PyObject *found = PyObject_GetAttr((PyObject *)type, name_attr);
@@ -21,17 +23,33 @@ static int take_attr(PyTypeObject *type) {
     element_attr = NULL;
     if (Py_IS_TYPE(found, &PyMethodDescr_Type)) {
         const PyMethodDef *given = ((PyMethodDescrObject *)found)->d_method;
-        if (given->ml_flags == (METH_FASTCALL | METH_KEYWORDS)) {
-            element_attr = (Method)(void (*)(void))given->ml_meth;
+        if (given->ml_flags == (METH_VARARGS | METH_KEYWORDS)) {
+            element_attr = (PyCFunctionWithKeywords)(void (*)(void))given->ml_meth;
         }
     }
     Py_DECREF(found);
     return 0;
 }
 
+/* A tuple of a name, which is kept for good; NULL without an error where there are too many. */
+static PyObject *tuple_of(PyObject *name) {
+    for (int i = 0; i < MOST_NAMES; i++) {
+        if (given_names[i] == NULL) {
+            return given_names[i] = PyTuple_Pack(1, name);
+        }
+        if (PyTuple_GET_ITEM(given_names[i], 0) == name) {
+            return given_names[i];
+        }
+    }
+    return NULL;
+}
+
 PyObject *attribute_value(PyObject *element, PyObject *name) {
     if (element_attr != NULL && Py_TYPE(element) == design.element) {
-        return element_attr(element, &name, 1, NULL);
+        PyObject *given = tuple_of(name);
+        if (given != NULL || PyErr_Occurred()) {
+            return given != NULL ? element_attr(element, given, NULL) : NULL;
+        }
     }
     return PyObject_CallMethodOneArg(element, name_attr, name);
 }
@@ -166,6 +184,7 @@ static PyMethodDef methods[] = {
     {"links", native_links, METH_VARARGS, "Read the links of a page."},
     {"network", native_network, METH_VARARGS, "Arrange the weights of a network."},
     {"scores", native_scores, METH_VARARGS, "Judge the blocks of a page."},
+    {"types", native_types, METH_VARARGS, "Arrange the weights that tell types of pages."},
     {"odds", native_odds, METH_VARARGS, "Say what speaks for each type of page."},
     {"common_words", native_common_words, METH_VARARGS, "Count words, and the common ones."},
     {"seeker", native_seeker, METH_O, "Prepare a look for attributes."},

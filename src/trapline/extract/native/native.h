@@ -142,6 +142,7 @@ PyObject *native_choose(PyObject *module, PyObject *args);
 PyObject *native_prune(PyObject *module, PyObject *args);
 PyObject *native_network(PyObject *module, PyObject *args);
 PyObject *native_scores(PyObject *module, PyObject *args);
+PyObject *native_types(PyObject *module, PyObject *args);
 PyObject *native_odds(PyObject *module, PyObject *args);
 PyObject *native_seeker(PyObject *module, PyObject *rules);
 PyObject *native_seek(PyObject *module, PyObject *args);

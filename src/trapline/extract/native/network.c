@@ -1,24 +1,28 @@
 /* How likely each block is main content: the twin of the network in scorer.py.
  *
  * Weights are kept in panels of PANEL columns, filled up with zeros, so that one product serves all
- * layers. Sums are made in another order than numpy's: scores differ in their last bits. */
+ * layers. Most of what a layer is given is zero, or the same for all blocks of a group, and is looked at
+ * once. Sums are made in another order than numpy's: scores differ in their last bits. */
 #include "network.h"
 #include <math.h>
 #include <string.h>
 
-enum { PANEL = 16, TILE = 24 };
+/* So many rows are multiplied together: fewer are filled up. */
+enum { PANEL = 16, TOGETHER_ROWS = 6, TILE = 24 };
 
-/* A matrix of `rows` by `depth` numbers times one of `depth` by `columns`, each column from a start
- * of its own; steps are from a row to the next. */
+/* A matrix of `rows` by `depth` numbers times one of `depth` by `columns`, each row from a start of its
+ * own; steps are from a row to the next. `places` is room for TILE times `depth` numbers. */
 typedef struct {
     const float *from, *weights, *start;
     float *to;
-    Py_ssize_t rows, depth, columns, from_step, to_step;
+    int32_t *places;
+    Py_ssize_t rows, depth, columns, from_step, to_step, start_step;
+    int positive;
 } Product;
 
-/* What columns are shifted, multiplied and bounded by. */
+/* What columns are shifted, multiplied and bounded by, and what becomes of zeros. */
 typedef struct {
-    const float *mean, *scale;
+    const float *mean, *scale, *nothing;
     float bound;
     Py_ssize_t size;
 } Scale;
@@ -47,6 +51,8 @@ static int has_wide(void) {
 #else
 #define wide_product plain_product
 #define wide_product_standardise plain_product_standardise
+#define wide_product_add plain_product_add
+#define wide_product_answer plain_product_answer
 
 static int has_wide(void) {
     return 0;
@@ -57,10 +63,13 @@ static int has_wide(void) {
 typedef struct {
     void (*multiply)(const Product *product);
     void (*standardise)(const Scale *by, const float *from, Py_ssize_t rows, float *to);
+    void (*add)(const float *others, const int32_t *numbers, Py_ssize_t rows, Py_ssize_t width, float *to);
+    void (*answer)(const float *from, Py_ssize_t rows, Py_ssize_t width, const float *weights,
+                   float *answers);
     Py_ssize_t own, page, alone, shared, together;
-    float bound;
-    float *mean, *scale, *alone_panels, *page_weights, *alone_bias;
-    float *shared_panels, *nothing, *together_panels, *together_bias, *out_panel, *out_start;
+    float bound, out_bias;
+    float *mean, *scale, *nothing, *alone_panels, *page_weights, *alone_bias;
+    float *shared_panels, *zeros, *group_panels, *together_panels, *together_bias, *out;
 } Network;
 
 static Py_ssize_t whole(Py_ssize_t columns) {
@@ -122,25 +131,53 @@ static int measure(Network *network, const Py_buffer *array, Py_ssize_t page) {
     return width_fits(network->shared);
 }
 
+/* The second layer's weights: of a block itself, of its groups, and of what else it is told. */
+static void arrange_together(Network *network, const float *weights) {
+    Py_ssize_t alone = whole(network->alone), together = whole(network->together);
+    Py_ssize_t shared = network->shared, depth = alone + NEAR_CONTEXTS * shared;
+    arrange(weights, network->alone, network->together, depth, 0, network->together_panels);
+    weights += network->alone * network->together;
+    for (int group = 0; group < GROUPS; group++, weights += shared * network->together) {
+        arrange(weights, shared, network->together, shared, 0,
+                network->group_panels + group * shared * together);
+    }
+    arrange(weights, NEAR_CONTEXTS * shared, network->together, depth, alone, network->together_panels);
+}
+
+/* What the first layer makes of nothing goes to its biases: it is given what differs from that. */
+static void expect_nothing(Network *network, const float *weights) {
+    for (Py_ssize_t i = 0; i < network->own; i++) {
+        network->nothing[i] = standard(0, network->mean[i], network->scale[i], network->bound);
+    }
+    for (Py_ssize_t j = 0; j < network->alone; j++) {
+        double sum = network->alone_bias[j];
+        for (Py_ssize_t i = 0; i < network->own; i++) {
+            sum += (double)network->nothing[i] * weights[i * network->alone + j];
+        }
+        network->alone_bias[j] = (float)sum;
+    }
+}
+
 /* One piece of memory, which begins with `mean`. */
 static int network_fill(Network *network, const Py_buffer *array) {
     Py_ssize_t all = network->own + network->page, alone = whole(network->alone);
     Py_ssize_t shared = whole(network->shared), together = whole(network->together);
-    Py_ssize_t depth = alone + CONTEXTS * network->shared;
+    Py_ssize_t depth = alone + NEAR_CONTEXTS * network->shared;
     struct {
         float **place;
         Py_ssize_t size;
     } parts[] = {{&network->mean, all},
                  {&network->scale, all},
+                 {&network->nothing, network->own},
                  {&network->alone_panels, network->own * alone},
                  {&network->page_weights, network->page * network->alone},
                  {&network->alone_bias, alone},
                  {&network->shared_panels, alone * shared},
-                 {&network->nothing, shared},
+                 {&network->zeros, shared > together ? shared : together},
+                 {&network->group_panels, GROUPS * network->shared * together},
                  {&network->together_panels, depth * together},
                  {&network->together_bias, together},
-                 {&network->out_panel, together * PANEL},
-                 {&network->out_start, PANEL}};
+                 {&network->out, together}};
     Py_ssize_t size = 0, count = sizeof(parts) / sizeof(parts[0]);
     for (Py_ssize_t i = 0; i < count; i++) {
         size += parts[i].size;
@@ -153,7 +190,7 @@ static int network_fill(Network *network, const Py_buffer *array) {
     for (Py_ssize_t i = 0; i < count; memory += parts[i++].size) {
         *parts[i].place = memory;
     }
-    const float *weights = array[ALONE].buf, *context = array[TOGETHER].buf;
+    const float *weights = array[ALONE].buf;
     memcpy(network->mean, array[MEAN].buf, array[MEAN].len);
     memcpy(network->scale, array[SCALE].buf, array[SCALE].len);
     arrange(weights, network->own, network->alone, network->own, 0, network->alone_panels);
@@ -161,12 +198,11 @@ static int network_fill(Network *network, const Py_buffer *array) {
            network->page * network->alone * sizeof(float));
     memcpy(network->alone_bias, array[ALONE_BIAS].buf, array[ALONE_BIAS].len);
     arrange(array[SHARED].buf, network->alone, network->shared, alone, 0, network->shared_panels);
-    arrange(context, network->alone, network->together, depth, 0, network->together_panels);
-    arrange(context + network->alone * network->together, CONTEXTS * network->shared,
-            network->together, depth, alone, network->together_panels);
     memcpy(network->together_bias, array[TOGETHER_BIAS].buf, array[TOGETHER_BIAS].len);
-    arrange(array[OUT].buf, network->together, 1, together, 0, network->out_panel);
-    memcpy(network->out_start, array[OUT_BIAS].buf, array[OUT_BIAS].len);
+    memcpy(network->out, array[OUT].buf, array[OUT].len);
+    memcpy(&network->out_bias, array[OUT_BIAS].buf, sizeof(float));
+    arrange_together(network, array[TOGETHER].buf);
+    expect_nothing(network, weights);
     return 0;
 }
 
@@ -184,41 +220,37 @@ PyObject *native_network(PyObject *module, PyObject *args) {
     Network *network = PyMem_Calloc(1, sizeof(Network));
     if (network == NULL) {
         PyErr_NoMemory();
-    } else if (measure(network, array, page) == 0 && network_fill(network, array) == 0) {
-        network->bound = bound;
+        goto done;
+    }
+    network->bound = bound;
+    if (measure(network, array, page) == 0 && network_fill(network, array) == 0) {
         wide = wide && has_wide();
         network->multiply = wide ? wide_product : plain_product;
         network->standardise = wide ? wide_product_standardise : plain_product_standardise;
+        network->add = wide ? wide_product_add : plain_product_add;
+        network->answer = wide ? wide_product_answer : plain_product_answer;
         capsule = PyCapsule_New(network, CAPSULE, capsule_close);
     }
-    if (capsule == NULL && network != NULL) {
+    if (capsule == NULL) {
         network_close(network);
     }
+done:
     for (int i = 0; i < ARRAYS; i++) {
         PyBuffer_Release(array + i);
     }
     return capsule;
 }
 
-static void keep_positive(float *values, Py_ssize_t size) {
-    for (Py_ssize_t i = 0; i < size; i++) {
-        values[i] = values[i] > 0 ? values[i] : 0;
-    }
-}
-
 /* What is the same for all blocks: the biases, and a share of what the page says. */
-static void begin(const Network *network, const float *page, float share, float *room, float *start) {
+static void begin(const Network *network, const float *page, float share, float *start) {
     const float *mean = network->mean + network->own, *scale = network->scale + network->own;
-    for (Py_ssize_t i = 0; i < network->page; i++) {
-        room[i] = mean[i] + share * (page[i] - mean[i]);
-    }
-    Scale by = {mean, scale, network->bound, network->page};
-    network->standardise(&by, room, 1, room);
     memcpy(start, network->alone_bias, whole(network->alone) * sizeof(float));
     for (Py_ssize_t i = 0; i < network->page; i++) {
+        float said = mean[i] + share * (page[i] - mean[i]);
         const float *weights = network->page_weights + i * network->alone;
+        said = standard(said, mean[i], scale[i], network->bound);
         for (Py_ssize_t j = 0; j < network->alone; j++) {
-            start[j] += room[i] * weights[j];
+            start[j] += said * weights[j];
         }
     }
 }
@@ -231,61 +263,130 @@ typedef struct {
     float share, *weights, *logits;
 } Question;
 
-/* The first layer, a tile of rows after the other: what is standardised stays near. */
-static void look_alone(const Network *network, const Question *asked, const float *start, float *room,
-                       float *both, Py_ssize_t step) {
-    Scale by = {network->mean, network->scale, network->bound, network->own};
+/* What a network works with: what the first layer gives and what is shared of it, `step` and
+ * `shared_step` numbers a block, where the second layer starts from, and room for what passes. */
+typedef struct {
+    Py_ssize_t rows, step, shared_step, start_step;
+    float *start, *both, *shared, *starts, *room;
+    int32_t *places, *numbers;
+    double *sums;
+} Work;
+
+static Py_ssize_t filled_up(Py_ssize_t rows) {
+    return (rows + TOGETHER_ROWS - 1) / TOGETHER_ROWS * TOGETHER_ROWS;
+}
+
+static int work_open(const Network *network, Py_ssize_t blocks, Work *work, Room *taken) {
+    Py_ssize_t alone = whole(network->alone), together = whole(network->together);
+    Py_ssize_t rows = work->rows = filled_up(blocks + 1), width = network->shared + 1;
+    Py_ssize_t deepest = network->own > alone ? network->own : alone;
+    work->step = alone + NEAR_CONTEXTS * network->shared;
+    work->shared_step = whole(network->shared);
+    work->start_step = together;
+    deepest = deepest > work->step ? deepest : work->step;
+    Py_ssize_t standing = TILE * network->own, passing = rows * (width + together);
+    Py_ssize_t room = standing > passing ? standing : passing;
+    struct {
+        void *place;
+        Py_ssize_t bytes;
+    } parts[] = {{&work->sums, 2 * width * (Py_ssize_t)sizeof(double)},
+                 {&work->start, alone * (Py_ssize_t)sizeof(float)},
+                 {&work->both, rows * work->step * (Py_ssize_t)sizeof(float)},
+                 {&work->shared, rows * work->shared_step * (Py_ssize_t)sizeof(float)},
+                 {&work->starts, rows * together * (Py_ssize_t)sizeof(float)},
+                 {&work->room, room * (Py_ssize_t)sizeof(float)},
+                 {&work->places, TILE * deepest * (Py_ssize_t)sizeof(int32_t)},
+                 {&work->numbers, rows * (Py_ssize_t)sizeof(int32_t)}};
+    Py_ssize_t bytes = 0, count = sizeof(parts) / sizeof(parts[0]);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        bytes += (parts[i].bytes + 63) / 64 * 64;
+    }
+    if (room_take(taken, (size_t)bytes) < 0) {
+        return -1;
+    }
+    char *at = taken->memory;
+    for (Py_ssize_t i = 0; i < count; at += (parts[i++].bytes + 63) / 64 * 64) {
+        memcpy(parts[i].place, &at, sizeof(at));
+    }
+    return 0;
+}
+
+/* The first layer, and what is shared of it, a tile of rows after the other: what is standardised stays
+ * near. */
+static void look_alone(const Network *network, const Question *asked, const Work *work) {
+    Scale by = {network->mean, network->scale, network->nothing, network->bound, network->own};
+    Py_ssize_t alone = whole(network->alone);
     for (Py_ssize_t row = 0; row < asked->blocks; row += TILE) {
-        Py_ssize_t left = asked->blocks - row, rows = left < TILE ? left : TILE;
-        network->standardise(&by, asked->matrix + row * network->own, rows, room);
-        network->multiply(&(Product){room, network->alone_panels, start, both + row * step, rows,
-                            network->own, whole(network->alone), network->own, step});
-        for (Py_ssize_t i = 0; i < rows; i++) {
-            keep_positive(both + (row + i) * step, whole(network->alone));
-        }
+        Py_ssize_t left = asked->blocks - row, given = left < TILE ? left : TILE;
+        Py_ssize_t rows = filled_up(given);
+        float *both = work->both + row * work->step;
+        network->standardise(&by, asked->matrix + row * network->own, given, work->room);
+        memset(work->room + given * network->own, 0, (rows - given) * network->own * sizeof(float));
+        network->multiply(&(Product){work->room, network->alone_panels, work->start, both, work->places,
+                                     rows, network->own, alone, network->own, work->step, 0, 1});
+        network->multiply(&(Product){both, network->shared_panels, network->zeros,
+                                     work->shared + row * work->shared_step, work->places, rows, alone,
+                                     work->shared_step, work->step, work->shared_step, 0, 0});
     }
 }
 
-/* The second layer, and what comes out. */
-static void look_together(const Network *network, const Question *asked, const float *both,
-                          Py_ssize_t step, float *room) {
-    Py_ssize_t width = whole(network->together);
-    for (Py_ssize_t row = 0; row < asked->blocks; row += TILE) {
-        Py_ssize_t left = asked->blocks - row, rows = left < TILE ? left : TILE;
-        network->multiply(&(Product){both + row * step, network->together_panels, network->together_bias, room,
-                            rows, step, width, step, width});
-        keep_positive(room, rows * width);
-        float *answers = room + rows * width;
-        network->multiply(&(Product){room, network->out_panel, network->out_start, answers, rows,
-                                     width, PANEL, width, PANEL});
-        for (Py_ssize_t i = 0; i < rows; i++) {
-            asked->logits[row + i] += answers[i * PANEL];
+/* What a block's groups say goes to where the second layer starts: once for all blocks of a group. */
+static int hear_groups(const Network *network, const Contexts *contexts, const Work *work) {
+    Py_ssize_t width = network->shared + 1, step = work->start_step;
+    float *means = work->room, *said = means + work->rows * width;
+    for (Py_ssize_t row = 0; row < work->rows; row++) {
+        memcpy(work->starts + row * step, network->together_bias, step * sizeof(float));
+    }
+    for (int group = 0; group < GROUPS; group++) {
+        Py_ssize_t count = group_means(contexts, group, means, work->numbers);
+        if (count < 0) {
+            return -1;
         }
+        Py_ssize_t rows = filled_up(count);
+        memset(means + count * width, 0, (rows - count) * width * sizeof(float));
+        network->multiply(&(Product){means, network->group_panels + group * network->shared * step,
+                                     network->zeros, said, work->places, rows, network->shared, step,
+                                     width, step, 0, 0});
+        network->add(said, work->numbers, contexts->blocks, step, work->starts);
+    }
+    return 0;
+}
+
+/* The second layer, and what comes out. */
+static void look_together(const Network *network, const Question *asked, const Work *work) {
+    Py_ssize_t step = work->start_step;
+    for (Py_ssize_t row = 0; row < asked->blocks; row += TILE) {
+        Py_ssize_t left = asked->blocks - row, given = left < TILE ? left : TILE;
+        network->multiply(&(Product){work->both + row * work->step, network->together_panels,
+                                     work->starts + row * step, work->room, work->places,
+                                     filled_up(given), work->step, step, work->step, step, step, 1});
+        for (Py_ssize_t i = 0; i < given; i++) {
+            asked->logits[row + i] += network->out_bias;
+        }
+        network->answer(work->room, given, step, network->out, asked->logits + row);
     }
 }
 
 /* Adds a network's answers to those that are there. */
 static int answer(const Network *network, const Question *asked) {
-    Py_ssize_t alone = whole(network->alone), shared = whole(network->shared);
-    Py_ssize_t step = alone + CONTEXTS * network->shared, blocks = asked->blocks;
-    Py_ssize_t widest = network->own + network->page + whole(network->together) + PANEL;
-    Py_ssize_t rows = (blocks + 1) * (step + shared + network->shared + 1);
+    Work work;
     Room taken;
-    if (room_take(&taken, (rows + TILE * widest + alone) * sizeof(float)) < 0) {
+    if (work_open(network, asked->blocks, &work, &taken) < 0) {
         return -1;
     }
-    float *both = taken.memory, *passed = both + (blocks + 1) * step;
-    float *sums = passed + (blocks + 1) * shared;
-    float *room = sums + (blocks + 1) * (network->shared + 1), *start = room + TILE * widest;
-    begin(network, asked->page, asked->share, room, start);
-    look_alone(network, asked, start, room, both, step);
-    network->multiply(&(Product){both, network->shared_panels, network->nothing, passed, blocks, alone, shared,
-                        step, shared});
-    Contexts contexts = {blocks, network->shared, shared, step,
-                         passed, asked->weights,  asked->keys, both + alone};
-    int failed = put_contexts(&contexts, sums);
+    Py_ssize_t blocks = asked->blocks, alone = whole(network->alone);
+    begin(network, asked->page, asked->share, work.start);
+    look_alone(network, asked, &work);
+    Contexts contexts = {blocks,      network->shared, work.shared_step,  work.step,
+                         work.shared, asked->weights,  asked->keys, work.both + alone};
+    neighbour_means(&contexts, work.room);
+    running_means(&contexts, work.sums);
+    for (Py_ssize_t row = blocks; row < work.rows; row++) {
+        memset(work.both + row * work.step, 0, work.step * sizeof(float));
+    }
+    int failed = hear_groups(network, &contexts, &work);
     if (!failed) {
-        look_together(network, asked, both, step, room);
+        look_together(network, asked, &work);
     }
     room_give(&taken);
     return failed;
@@ -329,7 +430,7 @@ PyObject *native_scores(PyObject *module, PyObject *args) {
     const int64_t *words = array[3].buf;
     float *weights = NULL;
     if (numbers_fit(array + 3, blocks, INT64_MAX) == 0 &&
-        array_fits(array + 2, GROUPS * blocks, sizeof(int64_t)) == 0) {
+        array_fits(array + 2, (GROUPS - 1) * blocks, sizeof(int64_t)) == 0) {
         weights = PyMem_Malloc((blocks + 1) * sizeof(float));
         result = PyByteArray_FromStringAndSize(NULL, blocks * (Py_ssize_t)sizeof(float));
     }
@@ -355,63 +456,4 @@ PyObject *native_scores(PyObject *module, PyObject *args) {
         PyBuffer_Release(array + i);
     }
     return result;
-}
-
-/* What speaks for each type of page. */
-static PyObject *odds_of(const Py_buffer *array, float bound) {
-    Py_ssize_t size = numbers_in(array), hidden = numbers_in(array + 4), item = sizeof(float);
-    Py_ssize_t types = numbers_in(array + 6);
-    const Py_ssize_t wanted[] = {size, size, size, size * hidden, hidden, hidden * types, types};
-    for (int i = 0; i < 7; i++) {
-        if (array_fits(array + i, wanted[i], item) < 0) {
-            return NULL;
-        }
-    }
-    float *page = PyMem_Malloc((size + hidden + 1) * sizeof(float)), *inner = page + size;
-    PyObject *odds = PyList_New(types);
-    if (page == NULL || odds == NULL) {
-        PyMem_Free(page);
-        Py_XDECREF(odds);
-        return PyErr_NoMemory();
-    }
-    Scale by = {array[1].buf, array[2].buf, bound, size};
-    plain_product_standardise(&by, array[0].buf, 1, page);
-    const float *first = array[3].buf, *second = array[5].buf, *bias = array[6].buf;
-    memcpy(inner, array[4].buf, array[4].len);
-    for (Py_ssize_t i = 0; i < size; i++) {
-        for (Py_ssize_t j = 0; j < hidden; j++) {
-            inner[j] += page[i] * first[i * hidden + j];
-        }
-    }
-    keep_positive(inner, hidden);
-    for (Py_ssize_t type = 0; type < types; type++) {
-        float sum = bias[type];
-        for (Py_ssize_t j = 0; j < hidden; j++) {
-            sum += inner[j] * second[j * types + type];
-        }
-        PyObject *value = PyFloat_FromDouble(sum);
-        if (value == NULL) {
-            Py_CLEAR(odds);
-            break;
-        }
-        PyList_SET_ITEM(odds, type, value);
-    }
-    PyMem_Free(page);
-    return odds;
-}
-
-PyObject *native_odds(PyObject *module, PyObject *args) {
-    (void)module;
-    enum { GIVEN = 7 };
-    Py_buffer array[GIVEN];
-    float bound;
-    if (!PyArg_ParseTuple(args, "fy*y*y*y*y*y*y*", &bound, array, array + 1, array + 2, array + 3,
-                          array + 4, array + 5, array + 6)) {
-        return NULL;
-    }
-    PyObject *odds = odds_of(array, bound);
-    for (int i = 0; i < GIVEN; i++) {
-        PyBuffer_Release(array + i);
-    }
-    return odds;
 }

@@ -24,7 +24,7 @@ typedef struct {
 
 typedef struct {
     /* Given. */
-    PyObject *nodes, *texts;
+    PyObject *nodes, *texts, *hints;
     Py_ssize_t size, blocks, pieces;
     const int64_t *code, *parent, *last, *words, *owner, *first, *piece_row, *piece_block, *piece_size;
     Lexicon *names, *short_texts, *headings, *prose, echo;
@@ -62,6 +62,7 @@ enum { MOST_COLUMNS = 2 * MAX_LISTED + MAX_WITHIN + MAX_INLINED + 256 };
 typedef struct {
     int32_t *group;
     int64_t *count, *words;
+    double *mean;
 } Alike;
 
 /* What is known of a block's place once all before it are counted. */
@@ -70,8 +71,15 @@ typedef struct {
     int64_t words, all_words, prose, all_prose;
 } Progress;
 
-/* log1p of the smaller counts; made by `logs_open`. */
-extern double logs[LOGS];
+/* How far blocks are near: two measures. */
+enum { SPANS = 2, NEAR_LOGS = 1024 };
+
+static inline int span_of(int number) {
+    return 4 + 8 * number;
+}
+
+/* log1p of the smaller counts, and of means of them over what is near; made by `logs_open`. */
+extern double logs[LOGS], near_logs[SPANS][NEAR_LOGS];
 void logs_open(void);
 
 /* Nothing is less than none, but for a sum that has outgrown its bits. */
@@ -132,6 +140,7 @@ void put_place(const Page *page, Py_ssize_t block, Progress *progress, Row *row)
 void put_containers(Page *page, Py_ssize_t block, const int64_t roots[2], Row *row);
 void put_record(const Page *page, Py_ssize_t block, const Alike *alike, Row *row);
 void put_names(const Page *page, Py_ssize_t block, Row *row);
-int put_words(Page *page, Py_ssize_t block, float *passed, Row *row);
+int seek_words(Page *page, Py_ssize_t block, Sought *sought);
+void put_words(const Page *page, Py_ssize_t block, const Sought *sought, float *passed, Row *row);
 
 #endif

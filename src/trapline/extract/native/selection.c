@@ -202,9 +202,8 @@ static int cut(Pruning *pruning) {
     run_up(pruning->wanted, pruning->size);
     for (Py_ssize_t row = 1; row < pruning->size; row++) {
         int64_t code = pruning->code[row], above = pruning->parent[row];
-        if (code == OTHER_NODE || design.kept_empty[code] || design.frame[code] ||
-            (code == TEXT_NODE && !pruning->text[row]) ||
-            within(pruning, pruning->wanted, row) > 0) {
+        if ((code == TEXT_NODE && !pruning->text[row]) || within(pruning, pruning->wanted, row) > 0 ||
+            code == OTHER_NODE || design.kept_empty[code] || design.frame[code]) {
             continue;
         }
         if (above == 0 || design.frame[pruning->code[above]] ||
@@ -222,17 +221,20 @@ static int cut(Pruning *pruning) {
     return 0;
 }
 
-/* The rows that are left, in order of their code, and where those of each code start. */
+/* The rows of the elements that are left, in order of their code, and where those of each code
+ * start. */
 static PyObject *left_of(const Pruning *pruning, const int64_t *by_code, Py_ssize_t rows) {
+    for (; rows > 0 && pruning->code[*by_code] < OTHER_TAG; rows--) {
+        by_code++;
+    }
     PyObject *left = PyBytes_FromStringAndSize(NULL, rows * (Py_ssize_t)sizeof(int64_t));
     PyObject *starts = PyList_New(design.tags + 1);
     int64_t count[MAX_CODES] = {0}, start = 0, *next = left ? (int64_t *)PyBytes_AS_STRING(left) : NULL;
     for (Py_ssize_t i = 0; next != NULL && i < rows; i++) {
         int64_t row = by_code[i];
-        if (!pruning->gone[row]) {
-            *next++ = row;
-            count[pruning->code[row]]++;
-        }
+        *next = row;
+        next += !pruning->gone[row];
+        count[pruning->code[row]] += !pruning->gone[row];
     }
     for (int tag = 0; starts != NULL && tag <= design.tags; tag++) {
         PyObject *number = PyLong_FromLongLong(start);

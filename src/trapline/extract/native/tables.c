@@ -48,6 +48,7 @@ void lexicon_close(Lexicon *lexicon) {
     PyMem_Free(lexicon->slots);
     PyMem_Free(lexicon->stamps);
     PyMem_Free(lexicon->scores);
+    PyMem_Free(lexicon->remembered);
     memset(lexicon, 0, sizeof(*lexicon));
 }
 

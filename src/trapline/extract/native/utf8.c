@@ -1,4 +1,4 @@
-/* Bytes to text: what Python's own decoder gives, in a third of its time for a page of HTML.
+/* Bytes to text: what Python's own decoder gives, sooner for a page of HTML.
  *
  * Pages are letters of ASCII with a few others here and there: a first pass counts them and learns how
  * wide the widest is, a second one writes them where they stay.

@@ -90,16 +90,24 @@ int spaced_out(PyObject *text, Py_ssize_t longest, Lowered *lowered) {
     if (lowered_open(lowered, size > 4 * longest ? size : 4 * longest) < 0) {
         return -1;
     }
-    int kind = PyUnicode_KIND(text);
-    const Py_UCS1 *bytes = PyUnicode_1BYTE_DATA(text);
-    const void *data = PyUnicode_DATA(text);
-    for (Py_ssize_t i = 0; kind == PyUnicode_1BYTE_KIND && i < size; i++) {
-        lowered->inside[i] = bytes[i] != ' ';
+    uint8_t *restrict inside = lowered->inside;
+    if (PyUnicode_KIND(text) == PyUnicode_1BYTE_KIND) {
+        const Py_UCS1 *restrict letters = PyUnicode_1BYTE_DATA(text);
+        for (Py_ssize_t i = 0; i < size; i++) {
+            inside[i] = letters[i] != ' ';
+        }
+    } else if (PyUnicode_KIND(text) == PyUnicode_2BYTE_KIND) {
+        const Py_UCS2 *restrict letters = PyUnicode_2BYTE_DATA(text);
+        for (Py_ssize_t i = 0; i < size; i++) {
+            inside[i] = letters[i] != ' ';
+        }
+    } else {
+        const Py_UCS4 *restrict letters = PyUnicode_4BYTE_DATA(text);
+        for (Py_ssize_t i = 0; i < size; i++) {
+            inside[i] = letters[i] != ' ';
+        }
     }
-    for (Py_ssize_t i = 0; kind != PyUnicode_1BYTE_KIND && i < size; i++) {
-        lowered->inside[i] = PyUnicode_READ(kind, data, i) != ' ';
-    }
-    memset(lowered->inside + size, 0, CHUNK);
+    memset(inside + size, 0, CHUNK);
     lowered->size = size;
     return 0;
 }
@@ -118,12 +126,14 @@ static inline uint8_t is_inside(uint8_t byte, int prose) {
                  : is_below(byte, 'a', 26) | is_below(byte, '0', 10) | (byte == '_');
 }
 
-static inline void lower_plain(const uint8_t *from, Py_ssize_t size, Lowered *lowered, int prose) {
+/* Compilers must know that letters are not written where they are read, to take many at once. */
+static inline void lower_plain(const uint8_t *restrict from, Py_ssize_t size, Lowered *lowered,
+                               int prose) {
+    uint8_t *restrict bytes = lowered->bytes, *restrict inside = lowered->inside;
     for (Py_ssize_t i = 0; i < size; i++) {
-        lowered->bytes[i] = small(from[i]);
-    }
-    for (Py_ssize_t i = 0; i < size; i++) {
-        lowered->inside[i] = is_inside(lowered->bytes[i], prose);
+        uint8_t lower = small(from[i]);
+        bytes[i] = lower;
+        inside[i] = is_inside(lower, prose);
     }
     lowered->size = size;
 }
@@ -220,12 +230,16 @@ static Summary summary_of(const Known *known) {
     return (Summary){(float)mean, (float)known->low, (float)known->high};
 }
 
-/* Of a few words, each once. */
-static Summary summary_of_few(const Lexicon *lexicon, const uint64_t *hashes, int words) {
+static inline void seek(const Lexicon *lexicon, uint64_t hash, Sought *sought) {
+    __builtin_prefetch(lexicon->slots + (hash & lexicon->mask));
+    sought->hashes[sought->count++] = hash;
+}
+
+Summary summary_of_few(const Lexicon *lexicon, const Sought *sought) {
     Known known = {0};
     Py_ssize_t met[MAX_SHORT + 1];
-    for (int i = 0; i < words; i++) {
-        Py_ssize_t place = lexicon_find(lexicon, hashes[i]), before = 0;
+    for (int i = 0; i < sought->count; i++) {
+        Py_ssize_t place = lexicon_find(lexicon, sought->hashes[i]), before = 0;
         if (place < 0) {
             continue;
         }
@@ -240,61 +254,56 @@ static Summary summary_of_few(const Lexicon *lexicon, const uint64_t *hashes, in
     return summary_of(&known);
 }
 
+Summary summary_of_all(const Lexicon *lexicon, const Sought *sought) {
+    Known known = {0};
+    for (int i = 0; i < sought->count; i++) {
+        Py_ssize_t place = lexicon_find(lexicon, sought->hashes[i]);
+        if (place >= 0) {
+            know(&known, lexicon_score(lexicon, place));
+        }
+    }
+    return summary_of(&known);
+}
+
 /* A phrase of more than `LONGEST` bytes is no word of a lexicon. */
-int summary_of_text(Lexicon *lexicon, PyObject *text, Lowered *room, Summary *summary) {
-    *summary = (Summary){0, 0, 0};
+int seek_text(const Lexicon *lexicon, PyObject *text, Lowered *room, Sought *sought) {
+    sought->count = 0;
     if (lower_text(text, PY_SSIZE_T_MAX, room, 0) < 0) {
         return -1;
     }
     Words words = words_of(room);
-    Py_ssize_t start, end;
-    uint64_t hashes[MAX_SHORT + 1];
+    Py_ssize_t start, end, size = 0;
     uint8_t phrase[LONGEST + HASH_SLACK];
-    Py_ssize_t size = 0;
-    int count = 0;
     while (next_word(&words, &start, &end)) {
-        if (count == design.short_text) {
+        if (sought->count == design.short_text) {
+            sought->count = 0;
             return 0;
         }
-        hashes[count] = hash_of(room->bytes + start, end - start);
-        if (count < PHRASE && size + 1 + end - start <= LONGEST) {
-            phrase[size++] = count ? ' ' : '=';
+        if (sought->count < PHRASE && size + 1 + end - start <= LONGEST) {
+            phrase[size++] = sought->count ? ' ' : '=';
             memcpy(phrase + size, room->bytes + start, end - start);
             size += end - start;
         } else {
             size = LONGEST;
         }
-        count++;
+        seek(lexicon, hash_of(room->bytes + start, end - start), sought);
     }
-    if (count > 0 && size < LONGEST) {
-        hashes[count++] = hash_of(phrase, size);
+    if (sought->count > 0 && size < LONGEST) {
+        seek(lexicon, hash_of(phrase, size), sought);
     }
-    *summary = summary_of_few(lexicon, hashes, count);
     return 0;
 }
 
-int summary_of_prose(Lexicon *lexicon, PyObject *text, Lowered *room, Summary *summary) {
+int seek_prose(const Lexicon *lexicon, PyObject *text, Lowered *room, Sought *sought) {
+    sought->count = 0;
     if (lower_text(text, design.prose, room, 1) < 0) {
         return -1;
     }
     Words words = words_of(room);
     Py_ssize_t start, end;
-    uint64_t hashes[MAX_PROSE];
-    int count = 0;
-    /* All are fetched before the first is looked at: the table is larger than what is near. */
-    while (count < MAX_PROSE && next_word(&words, &start, &end)) {
-        uint64_t hash = hash_of(room->bytes + start, end - start);
-        __builtin_prefetch(lexicon->slots + (hash & lexicon->mask));
-        hashes[count++] = hash;
+    while (sought->count < MAX_PROSE && next_word(&words, &start, &end)) {
+        seek(lexicon, hash_of(room->bytes + start, end - start), sought);
     }
-    Known known = {0};
-    for (int i = 0; i < count; i++) {
-        Py_ssize_t place = lexicon_find(lexicon, hashes[i]);
-        if (place >= 0) {
-            know(&known, lexicon_score(lexicon, place));
-        }
-    }
-    *summary = summary_of(&known);
     return 0;
 }
 
@@ -314,13 +323,11 @@ static void add_names(PyObject *names, Lowered *room) {
     room->size = at;
 }
 
-int summary_of_names(Lexicon *lexicon, PyObject *first, PyObject *second, Lowered *room,
-                     Summary *summary) {
+static int read_names(Lexicon *lexicon, PyObject *const names[2], Lowered *room, Summary *summary) {
     /* Whoever reads names has a stamp of its own, which marks the words that it has met. */
     static int64_t stamps = 0;
     int64_t stamp = stamps++;
     Py_ssize_t letters = 0;
-    PyObject *names[] = {first, second};
     for (int i = 0; i < 2; i++) {
         letters += names[i] == Py_None ? 0 : PyUnicode_GET_LENGTH(names[i]);
     }
@@ -332,10 +339,12 @@ int summary_of_names(Lexicon *lexicon, PyObject *first, PyObject *second, Lowere
             add_names(names[i], room);
         }
     }
+    const uint8_t *restrict bytes = room->bytes;
+    uint8_t *restrict inside = room->inside;
     for (Py_ssize_t i = 0; i < room->size; i++) {
-        room->inside[i] = is_below(room->bytes[i], 'a', 26);
+        inside[i] = is_below(bytes[i], 'a', 26);
     }
-    memset(room->inside + room->size, 0, CHUNK);
+    memset(inside + room->size, 0, CHUNK);
     Known known = {0};
     Words words = words_of(room);
     Py_ssize_t start, end;
@@ -347,5 +356,33 @@ int summary_of_names(Lexicon *lexicon, PyObject *first, PyObject *second, Lowere
         }
     }
     *summary = summary_of(&known);
+    return 0;
+}
+
+/* Pages of a site, and elements of a page, have the same names: what these score is remembered, each in
+ * the one place that is its own, where another may come. */
+int summary_of_names(Lexicon *lexicon, PyObject *const names[2], const int64_t key[2], Lowered *room,
+                     Summary *summary) {
+    enum { PLACES = 1024 };
+    if (lexicon->remembered == NULL) {
+        /* Of no names, which score nothing. */
+        lexicon->remembered = PyMem_Calloc(PLACES, sizeof(Remembered));
+        if (lexicon->remembered == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+    }
+    uint64_t hash = mixed((uint64_t)key[0] ^ hash_secret[0], (uint64_t)key[1] ^ hash_secret[1]);
+    Remembered *known = lexicon->remembered + hash % PLACES;
+    if (known->key[0] != key[0] || known->key[1] != key[1]) {
+        if (read_names(lexicon, names, room, &known->summary) < 0) {
+            known->key[0] = known->key[1] = 0;
+            known->summary = (Summary){0, 0, 0};
+            return -1;
+        }
+        known->key[0] = key[0];
+        known->key[1] = key[1];
+    }
+    *summary = known->summary;
     return 0;
 }

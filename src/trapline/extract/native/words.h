@@ -3,6 +3,9 @@
 #define TRAPLINE_WORDS_H
 
 #include "native.h"
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 /* How many bytes after its start may be read of a word that is hashed, however short. */
 enum { HASH_SLACK = 16, CHUNK = 64 };
@@ -24,12 +27,23 @@ int spaced_out(PyObject *text, Py_ssize_t longest, Lowered *lowered);
 /* Some letters of a text as UTF-8; how many bytes they are. */
 Py_ssize_t write_part(PyObject *text, Py_ssize_t from, Py_ssize_t to, uint8_t *bytes);
 
+typedef struct {
+    float mean, low, high;
+} Summary;
+
+/* What the names of an element score, under the hashes of its class and of its id. */
+typedef struct {
+    int64_t key[2];
+    Summary summary;
+} Remembered;
+
 /* Words and their scores. A slot has the first bits of a word's hash and, from 2, the number of its
  * score (1 for none): all that is read to learn that a word is not there, and nearly all to learn what it scores. */
 typedef struct {
     uint64_t *slots;
     int64_t *stamps;
     double *scores;
+    Remembered *remembered;
     size_t mask;
 } Lexicon;
 
@@ -39,13 +53,21 @@ void lexicon_close(Lexicon *lexicon);
 /* Adds a word without a score. */
 int lexicon_add(Lexicon *lexicon, PyObject *word, Lowered *room);
 
+/* The hashes of words that are to be looked up. */
 typedef struct {
-    float mean, low, high;
-} Summary;
+    uint64_t hashes[MAX_PROSE];
+    int count;
+} Sought;
 
-int summary_of_text(Lexicon *lexicon, PyObject *text, Lowered *room, Summary *summary);
-int summary_of_prose(Lexicon *lexicon, PyObject *text, Lowered *room, Summary *summary);
-int summary_of_names(Lexicon *lexicon, PyObject *first, PyObject *second, Lowered *room,
+/* The words of a short text, or of the beginning of a long one. Where a lexicon has them is fetched: its
+ * table is larger than what is near, and what is looked up after something else was done is there. */
+int seek_text(const Lexicon *lexicon, PyObject *text, Lowered *room, Sought *sought);
+int seek_prose(const Lexicon *lexicon, PyObject *text, Lowered *room, Sought *sought);
+/* What words score, each once or as often as it is there. */
+Summary summary_of_few(const Lexicon *lexicon, const Sought *sought);
+Summary summary_of_all(const Lexicon *lexicon, const Sought *sought);
+/* What the names of an element score: its class and its id, or None, and their hashes. */
+int summary_of_names(Lexicon *lexicon, PyObject *const names[2], const int64_t key[2], Lowered *room,
                      Summary *summary);
 
 /* The first byte is the lowest one on every machine; compilers make one load of it. */
@@ -116,9 +138,20 @@ static inline Words words_of(const Lowered *lowered) {
     return (Words){lowered->inside, lowered->size, 0, 0, 0};
 }
 
-/* Eight bytes that are 1 or 0 as eight bits. */
+/* CHUNK bytes that are 1 or 0 as bits. */
 static inline uint64_t bits_of(const uint8_t *flags) {
-    return eight_bytes(flags) * 0x0102040810204080 >> 56;
+    uint64_t bits = 0;
+#if defined(__SSE2__)
+    for (int i = 0; i < CHUNK; i += 16) {
+        __m128i some = _mm_slli_epi16(_mm_loadu_si128((const __m128i *)(flags + i)), 7);
+        bits |= (uint64_t)_mm_movemask_epi8(some) << i;
+    }
+#else
+    for (int i = 0; i < CHUNK; i += 8) {
+        bits |= (eight_bytes(flags + i) * 0x0102040810204080 >> 56) << i;
+    }
+#endif
+    return bits;
 }
 
 /* Where the next word begins or ends; -1 if there is none. After the end of a text nothing is
@@ -128,10 +161,7 @@ static inline Py_ssize_t next_change(Words *words) {
         if (words->next > words->size) {
             return -1;
         }
-        uint64_t inside = 0;
-        for (int i = 0; i < CHUNK; i += 8) {
-            inside |= bits_of(words->inside + words->next + i) << i;
-        }
+        uint64_t inside = bits_of(words->inside + words->next);
         words->changes = inside ^ (inside << 1 | words->carried);
         words->carried = inside >> (CHUNK - 1);
         words->next += CHUNK;
