@@ -158,8 +158,9 @@ class ExtractOptions:
 def new_uuid() -> UUID:
     """Return a UUIDv7: those made one after the other lie side by side in every index."""
     milliseconds = time.time_ns() // 1_000_000
-    value = (milliseconds & ((1 << 48) - 1)) << 80 | 0x7 << 76
-    return UUID(int=value | secrets.randbits(12) << 64 | 0b10 << 62 | secrets.randbits(62))
+    chance = int.from_bytes(secrets.token_bytes(10), "big")
+    value = (milliseconds & ((1 << 48) - 1)) << 80 | 0x7 << 76 | (chance >> 68) << 64
+    return UUID(int=value | 0b10 << 62 | chance & ((1 << 62) - 1))
 
 
 # Fetching. What is made for every request is a Struct: it is as frozen as a dataclass, and ten times

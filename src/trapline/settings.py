@@ -132,7 +132,7 @@ class Settings(BaseSettings):
         default=12,
         ge=2,
         le=1000,
-        description="Most connections that one process opens, over both of its pools.",
+        description="Most connections that one process opens, over all of its pools.",
     )
     connection_max_age: float = Field(
         default=300.0, gt=0, description="Seconds after which a pooled connection is replaced."

@@ -11,7 +11,7 @@ import pytest
 from tests.postgres import on_database
 from trapline import app
 from trapline.db import pool, roles
-from trapline.db.connection import WORKER
+from trapline.db.connection import WORKER, Connection
 from trapline.db.pool import Database, ExternalServer
 from trapline.errors import DatabaseUnavailable
 from trapline.settings import Settings
@@ -64,6 +64,8 @@ async def test_connections_tell_each_other_what_types_are_made_of(database: Data
             assert await conn.fetchval("SELECT cardinality($1::queue.want[])", wants) == 1
             assert await conn.fetchval("SELECT cardinality($1::queue.verdict[])", []) == 0
             assert await conn.fetchval("SELECT cardinality($1::uuid[])", [uuid4()]) == 1
+    # Who listens is told when the loop turns.
+    await asyncio.sleep(0)
     assert len(asked) == 3, asked
 
 
@@ -179,12 +181,51 @@ async def test_the_pools_share_one_bound(dsn: str, server_settings: Settings) ->
     async with Database.connect(ExternalServer(dsn), settings) as database:
         sizes = database.worker_pool.get_max_size() + database.tenant_pool.get_max_size()
         assert sizes == 5
+        assert database.steady_pool is None
 
         async def hold() -> None:
             async with database.system_tx() as conn:
                 await conn.execute("SELECT pg_sleep(0.1)")
 
         await asyncio.gather(*(hold() for _ in range(20)))
+
+
+async def test_steady_work_keeps_its_connection(dsn: str, server_settings: Settings) -> None:
+    """Whatever else goes on, what is done all the time finds its plans where it made them."""
+    settings = server_settings.model_copy(update={"pool_size": 12})
+    async with Database.connect(ExternalServer(dsn), settings) as database:
+        pools = (database.worker_pool, database.tenant_pool, database.steady_pool)
+        assert sum(pool.get_max_size() for pool in pools if pool is not None) == 12
+        steady, others = set(), set()
+        for _ in range(5):
+            async with database.system_tx(), database.system_statement() as other:
+                others.add(await other.fetchval("SELECT pg_backend_pid()"))
+                async with database.system_tx(steady=True) as conn:
+                    steady.add(await conn.fetchval("SELECT pg_backend_pid()"))
+            async with database.system_statement(steady=True) as conn:
+                steady.add(await conn.fetchval("SELECT pg_backend_pid()"))
+                assert await conn.fetchval("SELECT current_user") == "trapline_worker"
+    assert len(steady) == 1
+    assert not steady & others
+
+
+async def test_a_connection_comes_back_whatever_became_of_its_statement(
+    dsn: str, server_settings: Settings
+) -> None:
+    settings = server_settings.model_copy(update={"pool_size": 2})
+    async with Database.connect(ExternalServer(dsn), settings) as database:
+
+        async def sleep(conn: Connection) -> None:
+            await conn.execute("SELECT pg_sleep(100)")
+
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await database.statement(sleep)
+            with pytest.raises(asyncpg.PostgresError):
+                await database.statement(lambda conn: conn.execute("SELECT 1 / 0"))
+            async with asyncio.timeout(100), database.system_tx() as conn:
+                assert await conn.fetchval("SELECT 1") == 1
 
 
 async def test_many_databases_make_the_roles_at_once(

@@ -1,13 +1,13 @@
 """Visits: written once a command has ended, whatever its end, with every request on the way."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
 from typing import Any
 from uuid import UUID
 
 import msgspec
+from msgspec import Struct
 
 from trapline.archive.sql import visits as queries
 from trapline.db.connection import Connection
@@ -36,16 +36,14 @@ class CrawlType(IntEnum):
     RECRAWL = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True, gc=False):
     """One request of a visit, with the row of its URL."""
 
     url_id: UrlId
     trace: RequestTrace
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(Struct, frozen=True, gc=False):
     """One redirect of a visit, with the rows of its URLs."""
 
     url_id: UrlId
@@ -55,8 +53,7 @@ class Redirect:
     request: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Struct, frozen=True):
     """What a visit brought home."""
 
     url_id: UrlId
@@ -70,8 +67,7 @@ class File:
     from_request: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(Struct, frozen=True):
     """One finished attempt at a URL."""
 
     organisation_id: OrganisationId
@@ -88,7 +84,7 @@ class Visit:
     requests: Sequence[Request] = ()
     redirects: Sequence[Redirect] = ()
     file: File | None = None
-    uuid: UUID = field(default_factory=new_uuid)
+    uuid: UUID = msgspec.field(default_factory=new_uuid)
 
 
 async def record(conn: Connection, visits: Sequence[Visit]) -> list[int]:

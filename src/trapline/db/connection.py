@@ -46,7 +46,7 @@ _decode_json = msgspec.json.Decoder().decode
 class Session(asyncpg.Connection):
     """A pooled connection. Whatever we set, we set LOCAL, so there is nothing to reset on release."""
 
-    # What the connections of one pool have found out of the server's types, by their ids.
+    # What the connections to one database have found out of the server's types, by their ids.
     types: ClassVar[dict[int, Any]]
     # The ids of those that are asked for together with the first one.
     arrays: ClassVar[list[int]]
@@ -79,7 +79,7 @@ class _Elsewhere:
 
 
 def session_class() -> type[Session]:
-    """Return the class of one pool's connections."""
+    """Return the class of one database's connections."""
     return type("Session", (Session,), {"types": {}, "arrays": []})
 
 

@@ -1,11 +1,11 @@
-"""Two pools of connections and the only ways to get a transaction.
+"""Pools of connections, by role, and the only ways to get a transaction.
 
 `system_tx` acts as the worker role, over all organisations; `tenant_tx` as the tenant role, for
 one. LISTEN and advisory locks need a connection of their own: `dedicated`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -16,7 +16,7 @@ from asyncpg.pool import PoolConnectionProxy
 from asyncpg.transaction import Transaction
 
 from trapline.db import connection, embedded, migrate, requirements, roles
-from trapline.db.connection import LOST, TENANT, WORKER, Connection, OwnConnection
+from trapline.db.connection import LOST, TENANT, WORKER, Connection, OwnConnection, Session
 from trapline.db.standby import Pool, Standby
 from trapline.errors import DatabaseUnavailable, Forbidden
 from trapline.logs import get_logger
@@ -28,6 +28,8 @@ log = get_logger(__name__)
 # How long a transaction waits for a server that is away: a restart of PostgreSQL takes seconds.
 _PATIENCE = 20.0
 _PAUSE = 0.2
+# Connections for claiming and finishing: two turns go on at a time, and beside them one batch is stored.
+_STEADY = 3
 
 # Both in one message: a transaction of a tenant begins as fast as any other.
 _ENTER = (
@@ -47,6 +49,8 @@ class Database:
     worker_pool: Pool
     tenant_pool: Pool
     standby: Standby
+    # For claiming and finishing alone, where there are enough connections for that.
+    steady_pool: "Pool | None" = None
 
     @property
     def dsn(self) -> str:
@@ -69,37 +73,56 @@ class Database:
         async with AsyncExitStack() as stack:
             # API and CLI have few transactions at once; the rest is for the workers.
             tenants = max(1, settings.pool_size // 3)
-            worker_pool = await stack.enter_async_context(
-                _pool(found.dsn, settings, WORKER, settings.pool_size - tenants)
-            )
-            tenant_pool = await stack.enter_async_context(
-                _pool(found.dsn, settings, TENANT, tenants)
-            )
-            renewal = asyncio.create_task(_renew((worker_pool, tenant_pool), settings))
+            workers = settings.pool_size - tenants
+            steady = _STEADY if workers >= 2 * _STEADY else 0
+            sessions = connection.session_class()
+
+            async def pool(role: str, size: int) -> Pool:
+                opening = _pool(found.dsn, settings, sessions, role, size)
+                return await stack.enter_async_context(opening)
+
+            worker_pool = await pool(WORKER, workers - steady)
+            tenant_pool = await pool(TENANT, tenants)
+            steady_pool = await pool(WORKER, steady) if steady else None
+            pools = [one for one in (worker_pool, tenant_pool, steady_pool) if one is not None]
+            renewal = asyncio.create_task(_renew(pools, settings))
             stack.callback(renewal.cancel)
             standby = Standby(worker_pool)
             stack.push_async_callback(standby.aclose)
-            yield cls(found, settings, worker_pool, tenant_pool, standby)
+            yield cls(found, settings, worker_pool, tenant_pool, standby, steady_pool)
+
+    def _system_pool(self, *, steady: bool) -> Pool:
+        """Return the pool for the system's work.
+
+        What is run all the time is steady: on connections of its own, each of which soon has all its
+        plans. Else every other statement may push it to a new one, where PostgreSQL has to make
+        them anew: that takes it a tenth of a second.
+        """
+        return self.steady_pool if steady and self.steady_pool is not None else self.worker_pool
 
     @asynccontextmanager
-    async def system_tx(self) -> AsyncIterator[Connection]:
+    async def system_tx(self, *, steady: bool = False) -> AsyncIterator[Connection]:
         """Open a transaction of the system itself, over all organisations."""
-        async with _transaction(self.server, self.worker_pool) as conn:
+        async with _transaction(self.server, self._system_pool(steady=steady)) as conn:
             yield conn
 
     @asynccontextmanager
-    async def system_statement(self) -> AsyncIterator[Connection]:
+    async def system_statement(self, *, steady: bool = False) -> AsyncIterator[Connection]:
         """Lend a connection for one statement of the system, which is its own transaction.
 
         It saves the round trips of BEGIN and COMMIT. A server that is away is the caller's to wait for.
         """
-        async with self.worker_pool.acquire() as conn:
+        conn = await self._system_pool(steady=steady).acquire()
+        try:
             yield conn
+        finally:
+            await _give_back(conn)
 
     async def statement(self, run: Callable[[Connection], Awaitable[T]]) -> T:
-        """Run one statement of the system, which is its own transaction, on a live connection.
+        """Run one statement of the system, or a few that only read, on a live connection.
 
-        When the connection is lost it runs again on another one: that must do no harm.
+        Each is its own transaction. When the connection is lost they run again on another one: that
+        must do no harm.
         """
         deadline = asyncio.get_running_loop().time() + _PATIENCE
         while True:
@@ -185,8 +208,9 @@ async def prepare_server(conn: Connection) -> None:
 
 
 @asynccontextmanager
-async def _pool(dsn: str, settings: Settings, role: str, size: int) -> AsyncIterator[Pool]:
-    sessions = connection.session_class()
+async def _pool(
+    dsn: str, settings: Settings, sessions: type[Session], role: str, size: int
+) -> AsyncIterator[Pool]:
     pool = asyncpg.create_pool(
         dsn,
         min_size=0,
@@ -200,7 +224,7 @@ async def _pool(dsn: str, settings: Settings, role: str, size: int) -> AsyncIter
         yield pool
 
 
-async def _renew(pools: tuple[Pool, ...], settings: Settings) -> None:
+async def _renew(pools: Sequence[Pool], settings: Settings) -> None:
     """Replace connections by age, so that no backend keeps its memory for ever."""
     while True:
         await asyncio.sleep(settings.connection_max_age)
@@ -223,7 +247,7 @@ async def _transaction(
     else:
         await _end(conn, transaction.commit())
     finally:
-        await pool.release(conn)
+        await _give_back(conn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +265,17 @@ class _Begun:
 
     async def rollback(self) -> None:
         await self.conn.execute("ROLLBACK")
+
+
+async def _give_back(conn: "PoolConnectionProxy[asyncpg.Record]") -> None:
+    """Return a connection to its pool.
+
+    asyncpg's own way makes a task of it, lest someone cancels it half-way. Ours have nothing to
+    reset and so nothing to wait for; one that has is closed when that is cancelled.
+    """
+    # It takes a connection back by itself when it sees it close.
+    if conn._con is not None:  # type: ignore[attr-defined]  # noqa: SLF001 (as its own way asks)
+        await conn._holder.release(None)  # noqa: SLF001 (as its own way does)
 
 
 async def _end(
@@ -272,13 +307,13 @@ async def _begin(
             # asyncpg takes a connection back by itself when it sees it close.
             with suppress(asyncpg.InterfaceError):
                 conn.terminate()
-            await pool.release(conn)
+            await _give_back(conn)
             await _wait_for(found, error, deadline)
         except BaseException:
             # Cancelled between BEGIN and its answer: nobody knows whether a transaction is open.
             with suppress(asyncpg.InterfaceError):
                 conn.terminate()
-            await pool.release(conn)
+            await _give_back(conn)
             raise
         else:
             return conn, transaction

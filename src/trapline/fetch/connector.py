@@ -2,19 +2,24 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from ssl import SSLContext
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
 
 from aiohttp import ClientRequest, ClientTimeout, TCPConnector
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ConnectionKey
+from aiohttp.connector import Connection
 from aiohttp.hdrs import HOST
 from aiohttp.tracing import Trace
 from multidict import CIMultiDict
+from yarl import URL
 
 from trapline.errors import InvalidInput
 from trapline.fetch.guard import Guard
 from trapline.fetch.resolver import GuardedResolver
+from trapline.fetch.target import Target
 
 _DNS_SECONDS = 60
 _DNS_NAMES = 10_000
@@ -36,9 +41,24 @@ class Opening:
 
 
 class TimedRequest(ClientRequest):
-    """What the pool is asked by, and the bytes to send; knows how its connection came about."""
+    """What the pool is asked by for a new connection; knows how that came about."""
 
     opening: Opening | None = None
+
+    @classmethod
+    def to(
+        cls,
+        goal: Target,
+        headers: Mapping[str, str],
+        opening: Opening,
+        *,
+        proxy: URL | None,
+        tls: SSLContext | bool,
+    ) -> Self:
+        loop = asyncio.get_running_loop()
+        request = cls("GET", goal.url, headers=headers, loop=loop, proxy=proxy, ssl=tls)
+        request.opening = opening
+        return request
 
     def update_headers(self, headers: Any) -> None:
         """Take the headers as they are: they are complete and were checked before."""
@@ -48,16 +68,14 @@ class TimedRequest(ClientRequest):
     def update_auto_headers(self, skip_auto_headers: Any) -> None:
         """Add nothing."""
 
-    def head(self) -> bytes:
-        """Return the request as it goes over the wire."""
-        # A proxy needs the whole URL, unless it only passes an encrypted stream on.
-        whole = self.proxy is not None and not self.is_ssl()
-        place = str(self.url) if whole else self.url.raw_path_qs
-        lines = [f"{name}: {value}\r\n" for name, value in self.headers.items()]
-        text = f"GET {place} HTTP/1.1\r\n{''.join(lines)}\r\n"
-        if not text.count("\r") == text.count("\n") == len(lines) + 2:
-            raise InvalidInput("A header holds a line break.")
-        return text.encode()
+
+def head_of(place: str, headers: Mapping[str, str]) -> bytes:
+    """Return a request as it goes over the wire."""
+    lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
+    text = f"GET {place} HTTP/1.1\r\n{''.join(lines)}\r\n"
+    if not text.count("\r") == text.count("\n") == len(lines) + 2:
+        raise InvalidInput("A header holds a line break.")
+    return text.encode()
 
 
 class GuardedConnector(TCPConnector):
@@ -78,9 +96,13 @@ class GuardedConnector(TCPConnector):
         )
         self._guard = guard
 
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        return self._loop
+    async def idle(self, goal: Target, tls: SSLContext | bool) -> Connection | None:
+        """Return a connection that was used before and can be used again.
+
+        Most requests of a crawl get one, and to ask so needs no request of the client's own kind.
+        """
+        key = ConnectionKey(goal.host, goal.port, goal.secure, tls, None, None, None)
+        return await self._get(key, [])
 
     def _open(self, info: AddressInfo) -> socket.socket:
         family, kind, protocol, _, address = info

@@ -17,6 +17,8 @@ class CookieJar:
         self._jar = aiohttp.CookieJar(unsafe=True)
 
     def header(self, url: str) -> str:
+        if not len(self._jar):
+            return ""
         found = self._jar.filter_cookies(URL(url, encoded=True))
         return "; ".join(f"{name}={morsel.coded_value}" for name, morsel in found.items())
 

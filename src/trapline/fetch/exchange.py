@@ -15,13 +15,14 @@ import aiohttp
 from aiohttp import ClientTimeout, StreamReader
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
+from aiohttp.hdrs import HOST
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from trapline.errors import ExitCode, VisitFailed
 from trapline.fetch import headers as http
 from trapline.fetch.clock import Clock
-from trapline.fetch.connector import GuardedConnector, Opening, TimedRequest
+from trapline.fetch.connector import GuardedConnector, Opening, TimedRequest, head_of
 from trapline.fetch.decode import codings
 from trapline.fetch.target import Target
 from trapline.model import FetchLimits, RequestTrace
@@ -81,23 +82,42 @@ class Exchange:
     ) -> None:
         """Send the request and wait for the answer's headers."""
         while True:
-            request = TimedRequest(
-                "GET", self.target.url, headers=headers, loop=connector.loop, proxy=proxy, ssl=tls
-            )
-            request.opening = self.opening = Opening()
+            self.opening = Opening()
             try:
-                return await self._ask(connector, request, clock)
+                connection, head = await self._connect(connector, headers, proxy=proxy, tls=tls)
+                return await self._ask(connection, head, clock)
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
                 # The server may close an idle connection just when we take it from the pool;
                 # each of these is used up by its try, so the last one is new.
                 if self.opening.begun is not None:
                     raise
 
-    async def _ask(self, connector: GuardedConnector, request: TimedRequest, clock: Clock) -> None:
+    async def _connect(
+        self,
+        connector: GuardedConnector,
+        headers: Mapping[str, str],
+        *,
+        proxy: URL | None,
+        tls: SSLContext | bool,
+    ) -> tuple[Connection, bytes]:
+        """Return a connection, and what is sent on it."""
+        goal = self.target
+        head = head_of(goal.path, {HOST: goal.origin.authority, **headers})
+        idle = None if proxy is not None else await connector.idle(goal, tls)
+        if idle is not None:
+            return idle, head
+        request = TimedRequest.to(goal, headers, self.opening, proxy=proxy, tls=tls)
         connection = await connector.connect(request, [], _UNTIMED)
+        if proxy is not None and not goal.secure:
+            # A proxy that does not merely pass an encrypted stream on needs the whole URL, and what
+            # the pool has added for it.
+            head = head_of(goal.text, request.headers)
+        return connection, head
+
+    async def _ask(self, connection: Connection, head: bytes, clock: Clock) -> None:
         try:
             clock.await_first_byte()
-            protocol = self._begin(connection, request)
+            protocol = self._begin(connection, head)
             message, content = await protocol.read()
             while message.code < HTTPStatus.OK and message.code != _SWITCHING:
                 message, content = await protocol.read()
@@ -111,7 +131,7 @@ class Exchange:
         self.raw_headers = message.raw_headers
         self._connection, self._content = connection, content
 
-    def _begin(self, connection: Connection, request: TimedRequest) -> ResponseHandler:
+    def _begin(self, connection: Connection, head: bytes) -> ResponseHandler:
         protocol, transport = connection.protocol, connection.transport
         if protocol is None or transport is None or transport.is_closing():
             raise aiohttp.ServerDisconnectedError
@@ -125,7 +145,7 @@ class Exchange:
             max_field_size=self.limits.header_bytes,
             max_headers=self.limits.headers,
         )
-        transport.write(request.head())
+        transport.write(head)
         return protocol
 
     async def read(self) -> None:

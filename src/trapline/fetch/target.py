@@ -1,9 +1,10 @@
 """Where a request goes: URLs checked and joined before anything is sent."""
 
 import re
-from dataclasses import dataclass
+from functools import lru_cache
 
 import ada_url
+from msgspec import Struct
 from yarl import URL
 
 from trapline.errors import ExitCode, VisitFailed
@@ -20,31 +21,46 @@ _PLAIN = re.compile(
 _SCHEMES = ("http://", "https://")
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Origin(Struct, frozen=True):
+    """Where a request goes, read once for all pages of a host; `authority` is its Host header."""
+
+    text: str
+    host: str
+    port: int
+    secure: bool
+    authority: str
+
+
+class Target(Struct, frozen=True):
     """A URL that can be requested: `text` as the WHATWG serialises it, without a fragment."""
 
     text: str
-    url: URL
+    origin: Origin
+
+    @property
+    def url(self) -> URL:
+        return URL(self.text, encoded=True)
+
+    @property
+    def path(self) -> str:
+        """The path with its query, as a request names it."""
+        return self.text[len(self.origin.text) :]
 
     @property
     def host(self) -> str:
-        return self.url.raw_host or ""
+        return self.origin.host
 
     @property
     def port(self) -> int:
-        return self.url.port or 0
+        return self.origin.port
 
     @property
     def secure(self) -> bool:
-        return self.url.scheme == "https"
+        return self.origin.secure
 
     def same_origin(self, other: "Target") -> bool:
-        return (
-            self.url.scheme == other.url.scheme
-            and self.host == other.host
-            and self.port == other.port
-        )
+        one, two = self.origin, other.origin
+        return (one.secure, one.host, one.port) == (two.secure, two.host, two.port)
 
     def may_share_secrets(self, other: "Target") -> bool:
         """Tell whether what was meant for one may be sent to the other.
@@ -60,7 +76,7 @@ class Target:
         """Return the same by https; only the default port changes, as RFC 6797 has it."""
         port = None if self.port in {80, 443} else self.port
         url = self.url.with_scheme("https").with_port(port)
-        return Target(str(url), url)
+        return _target(str(url))
 
 
 def target(text: str, limit: int) -> Target:
@@ -68,7 +84,7 @@ def target(text: str, limit: int) -> Target:
     if len(text) > limit:
         raise VisitFailed(ExitCode.URL_TOO_LONG, f"{len(text):,} characters")
     if _PLAIN.fullmatch(text):
-        return Target(text, URL(text, encoded=True))
+        return _target(text)
     try:
         return _checked(ada_url.normalize_url(text), limit)
     except ValueError:
@@ -97,7 +113,24 @@ def _checked(normal: str, limit: int) -> Target:
         # Sent on, it would be a password in every log and archive.
         detail = "a user name or password in a URL is not used; send an Authorization header"
         raise VisitFailed(ExitCode.INVALID_URL, detail)
-    return Target(normal, URL(normal, encoded=True))
+    return _target(normal)
+
+
+def _target(normal: str) -> Target:
+    # What stands behind the scheme is a host of at least one character, and then a path.
+    return Target(normal, _origin(normal[: normal.index("/", len("http://") + 1)]))
+
+
+@lru_cache(maxsize=1024)
+def _origin(text: str) -> Origin:
+    url = URL(f"{text}/", encoded=True)
+    return Origin(
+        text,
+        url.raw_host or "",
+        url.port or 0,
+        url.scheme == "https",
+        url.host_port_subcomponent or "",
+    )
 
 
 def _shown(text: str) -> str:

@@ -6,8 +6,9 @@ A host that answers 429 or 503 raises the pressure, each success lets it fall. R
 is a floor that no option of a job lowers; Retry-After is obeyed to the letter, up to a bound.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from trapline.errors import OUTCOMES, ExitCode, HostDelay
 
@@ -17,8 +18,7 @@ LONGEST_GAP = 300.0
 LONGEST_RETRY_AFTER = 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class HostPace:
+class HostPace(Struct, frozen=True, gc=False):
     """What is remembered of a host between requests; it belongs in the host's gate row."""
 
     pressure: int = 0
@@ -26,8 +26,7 @@ class HostPace:
     quiet_until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PaceRules:
+class PaceRules(Struct, frozen=True, gc=False):
     """What limits the pace: the setting, the host's robots.txt and the job's own options."""
 
     minimum: float = 0.0
@@ -36,8 +35,7 @@ class PaceRules:
     max_in_flight: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True, gc=False):
     """The pace of one host: seconds between two starts, and how many requests may be under way."""
 
     gap: float

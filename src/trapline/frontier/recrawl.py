@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from msgspec import Struct
+
 from trapline.errors import OUTCOMES, ExitCode, Recrawl
 
 # What is older counts less: about the last ten looks at a page decide.
@@ -20,8 +22,7 @@ _DECLARED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Observed:
+class Observed(Struct, frozen=True, gc=False):
     """What repeated looks at a page showed: how many, how many saw a change, over what time."""
 
     looks: float = 0.0
@@ -40,8 +41,7 @@ class Observed:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True, gc=False):
     """What is known of a page when a visit of it has ended; it belongs to the candidate row.
 
     `failures` counts the visits without content before this one, since the last with content;

@@ -5,7 +5,9 @@ all pages that were claimed together, and a page alone still waits for nobody.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
@@ -15,7 +17,7 @@ from trapline.pipeline.sql import known as queries
 from trapline.pipeline.sql.known import KnownPagesRow
 
 Wanted = tuple[OrganisationId, SiteId | None, str]
-Found = dict[Wanted, KnownPagesRow]
+Answer: TypeAlias = asyncio.Future[KnownPagesRow]
 
 
 @dataclass(slots=True)
@@ -23,9 +25,8 @@ class KnownPages:
     """Finds what earlier visits left of a page."""
 
     database: Database
-    _wanted: dict[Wanted, None] = field(default_factory=dict)
-    _next: asyncio.Task[Found] | None = None
-    _under_way: asyncio.Task[Found] | None = None
+    _wanted: list[tuple[Wanted, Answer]] = field(default_factory=list)
+    _looking: asyncio.Task[None] | None = None
 
     async def find(
         self, organisation_id: OrganisationId, site_id: SiteId | None, url: str
@@ -34,19 +35,28 @@ class KnownPages:
 
         One that was never visited has no `last_visit_at`; a site that is not there yet, no id.
         """
-        wanted = (organisation_id, site_id, url)
-        self._wanted[wanted] = None
-        if self._next is None:
-            self._next = asyncio.create_task(self._look(self._under_way), name="known pages")
-        # One caller that is cancelled must not take the answer from the others.
-        return (await asyncio.shield(self._next))[wanted]
+        # Of its own: one caller that is cancelled must not take the answer from the others.
+        answer: Answer = asyncio.get_running_loop().create_future()
+        self._wanted.append(((organisation_id, site_id, url), answer))
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look(), name="known pages")
+        return await answer
 
-    async def _look(self, before: asyncio.Task[Found] | None) -> Found:
-        if before is not None:
-            await asyncio.wait((before,))
-        wanted, self._wanted = list(self._wanted), {}
-        self._under_way, self._next = self._next, None
+    async def _look(self) -> None:
+        while self._wanted:
+            asked, self._wanted = self._wanted, []
+            try:
+                found = await self._find(list({wanted: None for wanted, _ in asked}))
+            except Exception as error:  # noqa: BLE001 (it is raised to those who wait)
+                for _, answer in asked:
+                    if not answer.done():
+                        answer.set_exception(error)
+            else:
+                for wanted, answer in asked:
+                    if not answer.done():
+                        answer.set_result(found[wanted])
 
+    async def _find(self, wanted: Sequence[Wanted]) -> dict[Wanted, KnownPagesRow]:
         async def look(conn: Connection) -> list[KnownPagesRow]:
             return await queries.known_pages(
                 conn,

@@ -90,6 +90,8 @@ class Steps:
 
     async def kickoff(self, task: Task) -> Finished:
         """Read robots.txt, then queue the start page and the sitemaps."""
+        # Meanwhile, for this waits for the database and the server time and again.
+        asyncio.get_running_loop().run_in_executor(None, documents.load_reader)
         payload: Kickoff = task.payload
         crawl = await self.crawls.of(task.job_id)
         options = spreading.spread_of(crawl).options
@@ -396,10 +398,10 @@ class Steps:
             self._paces.clear()
         self._paces[host] = pace
         gap = gate_of(pace, self._rules(crawl)).gap
-        quiet = [
-            moment for moment in (pace.quiet_until, _asked_pause(crawl, url, fetched)) if moment
-        ]
-        return GateChange(timedelta(seconds=gap), pace.pressure, max(quiet, default=None))
+        quiet, asked = pace.quiet_until, _asked_pause(crawl, url, fetched)
+        if quiet is None or (asked is not None and asked > quiet):
+            quiet = asked
+        return GateChange(timedelta(seconds=gap), pace.pressure, quiet)
 
 
 def _asked_pause(crawl: Crawl, url: str, fetched: Fetched) -> datetime | None:

@@ -1,8 +1,9 @@
 """What a page and its server wish: where it really is, and what robots may do with it."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from trapline.errors import VisitFailed
 from trapline.extract.metadata import robots_directives
@@ -19,8 +20,7 @@ _ROBOTS_TAG: Final = "x-robots-tag"
 _CANONICAL: Final = re.compile(r"<([^>]*)>\s*;[^,]*\brel\s*=\s*\"?canonical\"?", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Refresh:
+class Refresh(Struct, frozen=True, gc=False):
     """Where a page sends its visitor, after so many seconds."""
 
     url: str
@@ -31,8 +31,7 @@ class Refresh:
         return self.seconds <= LONGEST_REFRESH
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
+class Claims(Struct, frozen=True, gc=False):
     """Where a page says that it is, and where it sends its visitor."""
 
     refresh: Refresh | None

@@ -46,7 +46,7 @@ class Claimer:
         """Finish attempts that have nothing to store, and claim, in one statement."""
         done: Sequence[Attempt] = attempts if all(attempt.plain for attempt in attempts) else ()
         began = time.perf_counter()
-        async with self.database.system_statement() as conn:
+        async with self.database.system_statement(steady=True) as conn:
             rows = await queries.turn(
                 conn,
                 leases=[attempt.task.lease_id for attempt in done],

@@ -34,12 +34,11 @@ AGAIN: Final = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 _PAUSE: Final = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class NewEvent:
+class NewEvent(msgspec.Struct, frozen=True):
     """Something to tell of a job, numbered when it is written."""
 
     type: str
-    data: Any = field(default_factory=dict)
+    data: Any = msgspec.field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -167,7 +166,7 @@ class Finisher:
         by_id = {attempt.task.id: attempt for attempt in attempts}
         for attempt in attempts:
             attempt.held = False
-        async with self.database.system_tx() as conn:
+        async with self.database.system_tx(steady=True) as conn:
             fenced = await queries.fence(conn, verdicts=[attempt.row() for attempt in attempts])
             if not fenced:
                 return []
@@ -188,22 +187,22 @@ class Finisher:
     ) -> list[JobId]:
         rows = Rows.empty()
         events: list[tuple[JobId, TaskId, str, str]] = []
-        changes = []
+        gates: dict[int, GateChange] = {}
         for row in fenced:
             attempt = by_id[row.task_id]
             for child in attempt.children:
                 rows.add(self.kinds, row.job_id, row.organisation_id, child, now)
             events += [(row.job_id, row.task_id, e.type, encode(e.data)) for e in attempt.events]
             if attempt.gate is not None:
-                gate = attempt.gate
-                changes.append((row.gate_id, gate.gap, gate.pressure, gate.not_before))
+                # The pages of a batch are mostly of one host: its gate is changed once.
+                gates[row.gate_id] = attempt.gate.and_also(gates.get(row.gate_id))
         news = await queries.settle(
             conn,
             endings=[_ending(row, by_id[row.task_id]) for row in fenced],
             tasks=rows.tasks,
             gates=rows.gate_rows(),
             events=events,
-            changes=changes,
+            changes=[(gate_id, g.gap, g.pressure, g.not_before) for gate_id, g in gates.items()],
             most_stalls=self.most_stalls,
         )
         return [JobId(job_id) for job_id in news]

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
+
+from msgspec import Struct
 
 from trapline.db.connection import Connection
 from trapline.errors import InvalidInput
@@ -9,6 +12,8 @@ from trapline.queue.sql import gates as queries
 from trapline.queue.sql.gates import GateRow
 
 LONGEST_NAME = 512
+
+T = TypeVar("T", int, timedelta, datetime)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +32,22 @@ class Gate:
         return (self.name, self.gap, self.bound, self.lane_gap, self.lane_bound)
 
 
-@dataclass(frozen=True, slots=True)
-class GateChange:
+class GateChange(Struct, frozen=True, gc=False):
     """What an attempt taught about its gate: written in the finishing transaction."""
 
     gap: timedelta | None = None
     pressure: int | None = None
     not_before: datetime | None = None
+
+    def and_also(self, other: "GateChange | None") -> "GateChange":
+        """Return what two attempts at one gate taught: of all that they say the more careful."""
+        if other is None:
+            return self
+        return GateChange(
+            _larger(self.gap, other.gap),
+            _larger(self.pressure, other.pressure),
+            _larger(self.not_before, other.not_before),
+        )
 
 
 async def set_gate(
@@ -62,3 +76,9 @@ def check(gate: Gate) -> None:
     for bound in (gate.bound, gate.lane_bound):
         if bound is not None and bound < 1:
             raise InvalidInput("A gate lets at least one task through: its bound is 1 or more.")
+
+
+def _larger(one: T | None, other: T | None) -> T | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)

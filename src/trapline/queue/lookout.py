@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from trapline.db.connection import Connection
 from trapline.db.pool import Database
 from trapline.errors import ExitCode
 from trapline.logs import get_logger
@@ -52,12 +53,7 @@ class Lookout:
         while True:
             self.refresh.clear()
             now = time.monotonic()
-            async with self.database.system_tx() as conn:
-                rows = await queries.served_lanes(
-                    conn, most_per_organisation=LANES_PER_ORGANISATION
-                )
-                jobs = list(self.hands.jobs())
-                states = await queries.states_of_jobs(conn, jobs=jobs) if jobs else []
+            rows, states = await self.database.statement(self._look)
             self.lanes.refresh(rows, now)
             self.lanes.wake(now)
             self.outbox.news.set()
@@ -66,10 +62,18 @@ class Lookout:
             await self.statistics.flush_sometimes()
             await self._rest(now, next_at)
 
+    async def _look(
+        self, conn: Connection
+    ) -> tuple[list[queries.ServedLanesRow], list[queries.StatesOfJobsRow]]:
+        lanes = await queries.served_lanes(conn, most_per_organisation=LANES_PER_ORGANISATION)
+        jobs = list(self.hands.jobs())
+        return lanes, await queries.states_of_jobs(conn, jobs=jobs) if jobs else []
+
     async def _promote(self) -> datetime | None:
         """Let tasks run whose time has come; return when the next one's does."""
-        async with self.database.system_tx() as conn:
-            due = await queries.promote(conn, most=PROMOTED_AT_ONCE)
+        due = await self.database.statement(
+            lambda conn: queries.promote(conn, most=PROMOTED_AT_ONCE)
+        )
         if due is not None and due.promoted:
             self.refresh.set()
         return due.next_at if due else None

@@ -44,8 +44,7 @@ class Place(Enum):
     ALREADY_THERE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Unique:
+class Unique(msgspec.Struct, frozen=True, gc=False):
     """What may be there once: in its job or its organisation, for ever or for a while."""
 
     key: str
@@ -56,8 +55,7 @@ class Unique:
         return UUID(bytes=hashlib.sha256(self.key.encode()).digest()[:16])
 
 
-@dataclass(frozen=True, slots=True)
-class NewTask:
+class NewTask(msgspec.Struct, frozen=True):
     """A task to be added. Priority: lower runs first."""
 
     kind: str

@@ -159,9 +159,11 @@ class Worker:
         """Once stopped: hand back what does not run; let the rest finish for a while, then that too."""
         await self._stopping.wait()
         self._turns.claiming = False
-        await self._hand_back()
         deadline = time.monotonic() + self.grace
-        while self._hands.running and time.monotonic() < deadline:
+        # Until a turn that is under way has come back, something may still begin to run.
+        while self._hands.running or self._turns.under_way:
+            if time.monotonic() >= deadline:
+                break
             await self._hand_back()
         now = time.monotonic()
         for running in list(self._hands.running.values()):

@@ -54,6 +54,21 @@ def test_normal(text: str, normal: str) -> None:
     assert str(goal.url) == normal
 
 
+@pytest.mark.parametrize(
+    ("text", "path", "authority", "port"),
+    [
+        ("http://a.test/", "/", "a.test", 80),
+        ("https://a.test/x?y=1#z", "/x?y=1", "a.test", 443),
+        ("http://a.test:8080/?", "/?", "a.test:8080", 8080),
+        ("http://a.test:80/x", "/x", "a.test", 80),
+        ("http://[::1]:81?x", "/?x", "[::1]:81", 81),
+    ],
+)
+def test_what_a_request_says(text: str, path: str, authority: str, port: int) -> None:
+    goal = target(text, LIMIT)
+    assert (goal.path, goal.origin.authority, goal.port) == (path, authority, port)
+
+
 @given(st.from_regex(r"https?://[a-z0-9.\-]{1,20}(:[0-9]{1,5})?/[ -~]{0,20}", fullmatch=True))
 def test_the_short_way_agrees_with_the_parser(text: str) -> None:
     try:

@@ -111,8 +111,9 @@ async def perform(database: Database, duty: Duty) -> int:
         log.exception("a duty failed", duty=duty.name)
     took = timedelta(seconds=time.monotonic() - began)
     try:
-        async with database.system_tx() as conn:
-            await queries.note_duty(conn, name=duty.name, took=took, did=did, error=failure)
+        await database.statement(
+            lambda conn: queries.note_duty(conn, name=duty.name, took=took, did=did, error=failure)
+        )
     except (*LOST, DatabaseUnavailable) as error:
         log.warning("a duty was not noted", duty=duty.name, error=str(error))
     return did
