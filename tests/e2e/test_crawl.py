@@ -65,6 +65,26 @@ async def test_a_limit_is_exact(crawler: Trapline, site: Site) -> None:
     assert len(site.log.pages()) == 7
 
 
+async def test_the_summary_names_what_went_wrong_and_where_the_rest_is(
+    crawler: Trapline, site: Site
+) -> None:
+    site.fail("/manual/battery.html", status=404)
+    secrets = "".join(f'<a href="/private/room-{n}/">{n}</a>' for n in range(12))
+    site.change("/", body=f'{secrets}<a href="/manual/battery.html">Battery</a>'.encode())
+    options = ("--limit", "2", "--delay", "0", "--sitemap", "skip")
+    done = await crawler("crawl", site.url, *options)
+    assert done.status == 0, done.err
+    assert re.search(r"Crawl \S+ completed: 1 pages, 1 failed, 0 skipped, 0 redirects\.", done.out)
+    assert site.at("/manual/battery.html") in done.out
+    assert f"from {site.url}" in done.out
+    assert "Forbidden by robots.txt (12):" in done.out
+    assert done.out.count("/private/room-") == 10
+    job = re.search(r"and 2 more: trapline jobs logs (\S+)", done.out)
+    assert job is not None, done.out
+    logged = await crawler("jobs", "logs", job[1])
+    assert logged.out.count("/private/room-") >= 12
+
+
 async def test_what_was_crawled_can_be_searched(crawler: Trapline, site: Site) -> None:
     options = ("--limit", "4", "--delay", "0", "--sitemap", "skip", "--index")
     done = await crawler("crawl", f"{site.url}manual/", *options)

@@ -171,8 +171,12 @@ async def _close(
         click.echo("\nBroken, with where they are linked from:")
         for row in report.broken:
             click.echo(f"  {row.url}\n    {row.error}\n    from {row.found_on or 'the start'}")
-    _show_noted(f"Forbidden by robots.txt ({report.blocked_count}):", report.blocked)
-    _show_noted(f"Not followed, because they look endless ({report.traps_count}):", report.traps)
+    noted = (
+        ("Forbidden by robots.txt", report.blocked_count, report.blocked),
+        ("Not followed, because they look endless", report.traps_count, report.traps),
+    )
+    for title, count, rows in noted:
+        _show_noted(title, count, rows, f"trapline jobs logs {job.id}")
     if report.slowest:
         click.echo("\nSlowest:")
         for slow in report.slowest:
@@ -184,8 +188,11 @@ async def _close(
         click.echo("or search them: trapline search WORDS")
 
 
-def _show_noted(title: str, rows: Sequence[NotedUrlsRow]) -> None:
+def _show_noted(title: str, count: int, rows: Sequence[NotedUrlsRow], command: str) -> None:
+    """List the first of what the log has; a command shows the rest."""
     if rows:
-        click.echo(f"\n{title}")
+        click.echo(f"\n{title} ({count}):")
         for row in rows:
             click.echo(f"  {row.url}")
+        if count > len(rows):
+            click.echo(f"  and {count - len(rows)} more: {command}")
