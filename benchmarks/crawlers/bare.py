@@ -25,7 +25,7 @@ async def crawl(seed: str, meter: Meter) -> None:
                     html = await answer.text() if answer.content_type == "text/html" else ""
                 if answer.status == 200 and html:
                     meter.pages += 1
-                for link in links(html):
+                for link in links(turbohtml.parse(html)):
                     found = urldefrag(urljoin(url, link)).url
                     if found.startswith(seed) and found not in seen:
                         seen.add(found)
@@ -38,9 +38,9 @@ async def crawl(seed: str, meter: Meter) -> None:
             worker.cancel()
 
 
-def links(html: str) -> set[str]:
+def links(tree: turbohtml.Document) -> set[str]:
     """Return what a page links to, each once and without its fragment."""
-    found = (a.attrs.get("href") for a in turbohtml.parse(html).find_all("a"))
+    found = (a.attrs.get("href") for a in tree.find_all("a"))
     return {str(href).partition("#")[0] for href in found if href}
 
 

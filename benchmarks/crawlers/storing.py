@@ -10,7 +10,6 @@ import hashlib
 import json
 import sys
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urldefrag, urljoin
 
 import aiohttp
@@ -20,6 +19,7 @@ import uvloop
 import zstandard
 
 from benchmarks.crawlers import AT_ONCE, Meter
+from benchmarks.crawlers.bare import links
 
 BATCH = 64
 _LEVEL = 3
@@ -76,26 +76,20 @@ async def _visit_all(seed: str, table: Table, meter: Meter) -> None:
                 if answer.status == 200 and answer.content_type == "text/html":
                     meter.pages += 1
                     tree = turbohtml.parse(body.decode())
-                    links = [urldefrag(urljoin(url, href)).url for href in _hrefs(tree)]
-                    for found in links:
+                    targets = [urldefrag(urljoin(url, link)).url for link in links(tree)]
+                    for found in targets:
                         if found.startswith(seed) and found not in seen:
                             seen.add(found)
                             waiting.put_nowait(found)
                     digest, packed = hashlib.sha256(body).digest(), packer.compress(body)
                     texts = tree.text, tree.to_markdown()
-                    await table.add(url, digest, packed, *texts, json.dumps(links))
+                    await table.add(url, digest, packed, *texts, json.dumps(targets))
                 waiting.task_done()
 
         workers = [asyncio.create_task(work()) for _ in range(AT_ONCE)]
         await waiting.join()
         for worker in workers:
             worker.cancel()
-
-
-def _hrefs(tree: Any) -> set[str]:
-    """Return what a page links to, each once and without its fragment."""
-    found = (a.attrs.get("href") for a in tree.find_all("a"))
-    return {str(href).partition("#")[0] for href in found if href}
 
 
 def main() -> None:
