@@ -271,3 +271,18 @@ async def test_a_missing_extension_is_named(
     async with pool.owner(database.dsn, database.settings) as conn:
         with pytest.raises(DatabaseUnavailable, match="no_such"):
             await pool.prepare(conn)
+
+
+async def test_a_connection_that_is_not_handed_out_is_not_left_open(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Connection] = []
+
+    async def given_up(conn: Connection) -> None:
+        opened.append(conn)
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr("trapline.db.connection.prepare", given_up)
+    with pytest.raises(asyncio.CancelledError):
+        await database.dedicated()
+    assert [conn.is_closed() for conn in opened] == [True]

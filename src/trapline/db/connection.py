@@ -124,9 +124,13 @@ async def prepare(conn: Connection) -> None:
 
 
 async def connect(dsn: str, parameters: dict[str, str]) -> OwnConnection:
-    """Open a connection that belongs to no pool."""
+    """Open a connection that belongs to no pool; one that nobody gets is not left open."""
     conn = await asyncpg.connect(dsn, server_settings=parameters)
-    await prepare(conn)
+    try:
+        await prepare(conn)
+    except BaseException:
+        conn.terminate()
+        raise
     return conn
 
 
