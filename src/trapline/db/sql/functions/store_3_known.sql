@@ -2,7 +2,8 @@
 -- one row for each that is asked for, in their order. Who names no site means the implicit one of the
 -- origin; it may not be there yet. Every page of a crawl is asked for here before it is fetched: the
 -- plan is kept, since to make one takes longer than to run it, and each look is one probe of an index,
--- as in queue_3_claim.sql.
+-- as in queue_3_claim.sql. It reads frontier's rows beside its own, as its one caller in the pipeline does
+-- elsewhere: the pipeline has no schema.
 CREATE OR REPLACE FUNCTION store.known_pages(
     p_organisations uuid[], p_sites uuid[], p_origins text[], p_hashes bytea[]
 ) RETURNS TABLE (
