@@ -40,7 +40,7 @@ def _table(flags: Flags) -> bytes:
 def _design() -> dict[str, Any]:
     """What the compiled code must know of the words that are fixed in Python."""
     names = columns.FIRST_COLUMNS
-    single = (*map(TAG.__getitem__, ("a", "br", "img", "p", "h1")), len(TAGS))
+    single = (*map(TAG.__getitem__, ("a", "br", "img", "p", "h1", "pre")), len(TAGS))
     return {
         "element": turbohtml.Element,
         "text": turbohtml.Text,
@@ -105,7 +105,6 @@ def _held(of: type[object], *names: str) -> Callable[[object], Any]:
     return lambda instance: tuple([place(instance) for place in places])
 
 
-_HELD_CODE: Final = Outline.__dict__["code"].__get__
 _HELD_PAGE: Final = Features.__dict__["page"].__get__
 _HELD_WORDS: Final = Blocks.__dict__["words"].__get__
 _tree = _held(Outline, "code", "parent", "last")
@@ -125,9 +124,6 @@ class CompiledOutline(Outline):
 
     def found(self, elements: list[Any]) -> Ints:
         return np.array(_native.rows(self.nodes, elements) if elements else (), dtype=np.intp)
-
-    def written(self, start: int, end: int) -> str:
-        return _native.written(self.nodes, _HELD_CODE(self), start, end)
 
 
 class CompiledBlocks(Blocks):
@@ -221,15 +217,6 @@ def prune(outline: Outline, found: Blocks, chosen: Flags) -> Outline:
     given = (outline.nodes, *rows, *_kept_pieces(found), chosen)
     left, starts = _native.prune(*given)
     return _outline(outline.nodes, *rows[:-1], left, starts, outline.doublings, outline.cut)
-
-
-def chosen_text(chosen: Flags, found: Blocks, outline: Outline) -> str:
-    """What `selection.chosen_text` gives."""
-    code, _, last = _tree(outline)
-    _, first, row, block = _kept_pieces(found)
-    shown = outline.rows_of("pre")
-    texts = found.texts
-    return _native.chosen_text(outline.nodes, texts, code, last, first, row, block, shown, chosen)
 
 
 def with_headline(chosen: Flags, found: Blocks, outline: Outline) -> Flags:

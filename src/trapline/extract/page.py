@@ -25,10 +25,11 @@ from trapline.extract.marks import read_marks
 from trapline.extract.metadata import describe_text, read_metadata
 from trapline.extract.outline import Flags, Outline
 from trapline.extract.pruning import open_templates
-from trapline.extract.reader import choose, chosen_text, prune, read_outline, with_headline
+from trapline.extract.reader import choose, prune, read_outline, with_headline
 from trapline.extract.reading import Features
 from trapline.extract.resolve import Resolver
 from trapline.extract.scorer import Scorer, shipped_scorer
+from trapline.extract.selection import chosen_text
 from trapline.extract.structured import read_structured
 from trapline.extract.summary import summarise
 from trapline.extract.targets import Targets
@@ -155,7 +156,7 @@ class _Contents:
             outline = read_outline(tree)
         reading = self.scorer.features(tree, outline, resolver.page, self.marked)
         chosen, doubt = self._chosen(reading, tree)
-        text = chosen_text(chosen, reading.blocks, outline)
+        text = chosen_text(chosen, reading.blocks)
         page_type = self.scorer.page_type(reading)
         warnings = [doubt, _CUT if outline.cut else None]
         if not text or (asks_for_scripts(text) and _without_scripts(reading, chosen)):
