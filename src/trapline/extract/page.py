@@ -28,7 +28,8 @@ from trapline.extract.pruning import open_templates
 from trapline.extract.reader import choose, chosen_text, prune, read_outline, with_headline
 from trapline.extract.reading import Features
 from trapline.extract.resolve import Resolver
-from trapline.extract.scorer import Scorer, shipped_scorer
+from trapline.extract.scorer import Scorer, likeliest_type, shipped_scorer
+from trapline.extract.selection import Choice, choice_of
 from trapline.extract.structured import read_structured
 from trapline.extract.summary import summarise
 from trapline.extract.targets import Targets
@@ -154,9 +155,11 @@ class _Contents:
         if self.options.exclude_tags:
             outline = read_outline(tree)
         reading = self.scorer.features(tree, outline, resolver.page, self.marked)
-        chosen, doubt = self._chosen(reading, tree)
+        odds = self.scorer.odds(reading)
+        chosen, words, surest = self._chosen(reading, tree, odds)
         text = chosen_text(chosen, reading.blocks, outline)
-        page_type = self.scorer.page_type(reading)
+        page_type = likeliest_type(odds)
+        doubt = _UNSURE if surest < _UNSURE_BELOW else None
         warnings = [doubt, _CUT if outline.cut else None]
         if not text or (asks_for_scripts(text) and _without_scripts(reading, chosen)):
             text, missing = fallback_text(tree)
@@ -165,23 +168,21 @@ class _Contents:
         body = tree.find("body") or tree.root
         left = prune(outline, reading.blocks, self._shown(chosen, reading))
         html, written = self._rendered(body, left, resolver)
-        words = int(reading.blocks.words[chosen].sum())
         content = Content(page_type, text, written, html, _sentences(warnings), words)
         if not self._takes_main_content():
             return content
         return content.with_more(unshown_description(nodes, words, reading.blocks.texts))
 
-    def _chosen(self, reading: Features, tree: turbohtml.Document) -> tuple[Flags, str | None]:
+    def _chosen(self, reading: Features, tree: turbohtml.Document, odds: list[float]) -> Choice:
         blocks = reading.blocks
         if self.options.include_tags:
             wanted = [element for tag in self.options.include_tags for element in tree.select(tag)]
             rows = reading.outline.found(wanted)
-            return reading.outline.enclosing(rows, blocks.first) > 0, None
+            return choice_of(reading.outline.enclosing(rows, blocks.first) > 0, blocks)
         if not self._takes_main_content() or not len(blocks):
-            return np.ones(len(blocks), dtype=np.bool_), None
-        judged = self.scorer.judge(reading)
-        unsure = float(judged.scores.max()) < _UNSURE_BELOW
-        return choose(judged.scores, blocks, judged.recall), _UNSURE if unsure else None
+            return choice_of(np.ones(len(blocks), dtype=np.bool_), blocks)
+        judged = self.scorer.judge(reading, odds)
+        return choose(judged.scores, blocks, judged.recall)
 
     def _takes_main_content(self) -> bool:
         return self.options.only_main_content and not self.options.include_tags

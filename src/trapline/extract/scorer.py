@@ -51,7 +51,8 @@ TYPES: Final = (
     PageType.PRODUCT,
     PageType.SERVICE,
 )
-_GRIDS: Final = [TYPES.index(PageType.COLLECTION), TYPES.index(PageType.LISTING)]
+_COLLECTION: Final = TYPES.index(PageType.COLLECTION)
+_LISTING: Final = TYPES.index(PageType.LISTING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +199,9 @@ class Scorer:
             for network in self.networks.networks
         )
 
-    def judge(self, features: Features) -> Judgement:
-        grid = self._grid_chance(features)
+    def judge(self, features: Features, odds: list[float] | None = None) -> Judgement:
+        """`odds` are those of the page's types, if they are known."""
+        grid = _grid_chance(odds or self.odds(features))
         share = 1 - _UNHEARD_OF_GRID * grid
         factor = _SOFTENED + (_SOFTENED_GRID - _SOFTENED) * grid
         scores = self._scores(features, share, factor)
@@ -232,14 +234,7 @@ class Scorer:
         page: Floats = (features.page - self.mean[-size:]) * self.scale[-size:]
         return np.clip(page, -_BOUND, _BOUND, out=page)
 
-    def _grid_chance(self, features: Features) -> float:
-        """How likely the page is a grid of cards or a list."""
-        odds = self._odds(features)
-        likeliest = max(odds)
-        chances = [exp(value - likeliest) for value in odds]
-        return sum(chances[number] for number in _GRIDS) / sum(chances)
-
-    def _odds(self, features: Features) -> list[float]:
+    def odds(self, features: Features) -> list[float]:
         """What speaks for each type of page."""
         if compiled.AVAILABLE:
             return compiled.odds(self._types, features)
@@ -254,9 +249,16 @@ class Scorer:
         size = len(self.type_weights[0])
         return compiled.types(_BOUND, self.mean[-size:], self.scale[-size:], *self.type_weights)
 
-    def page_type(self, features: Features) -> PageType:
-        odds = self._odds(features)
-        return TYPES[odds.index(max(odds))]
+
+def likeliest_type(odds: list[float]) -> PageType:
+    return TYPES[odds.index(max(odds))]
+
+
+def _grid_chance(odds: list[float]) -> float:
+    """How likely a page is a grid of cards or a list."""
+    likeliest = max(odds)
+    chances = [exp(value - likeliest) for value in odds]
+    return (chances[_COLLECTION] + chances[_LISTING]) / sum(chances)
 
 
 @cache
