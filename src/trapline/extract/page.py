@@ -12,13 +12,15 @@ from typing import Final
 import numpy as np
 import turbohtml
 
-from trapline.extract import jsonld, markdown
+from trapline.extract import markdown
 from trapline.extract.branding import read_branding
 from trapline.extract.charset import Decoded, decode
 from trapline.extract.cleaning import clean_html
 from trapline.extract.collector import collector_held_off
 from trapline.extract.documents import Kind, Limits, kind_of, read_document
 from trapline.extract.fallback import asks_for_scripts, fallback_text
+from trapline.extract.head import Head, read_head
+from trapline.extract.hints import read_said
 from trapline.extract.images import read_images
 from trapline.extract.links import read_links
 from trapline.extract.marks import read_marks
@@ -71,20 +73,20 @@ def extract_html(
     """As `extract`, for text that is known to be HTML, and with a model of one's own."""
     tree = turbohtml.parse(decoded.text, positions=False, allow_declarative_shadow_roots=False)
     formats = options.formats
-    # This search makes the parser's index of tags, which the following ones look into.
-    nodes = jsonld.read_nodes(tree)
+    # Its first search makes the parser's index of tags, which the following ones look into.
+    head = read_head(tree)
     resolver = Resolver(tree, url)
     marked = read_marks(decoded.source)
-    metadata = read_metadata(tree, resolver, nodes, marked)
+    metadata = read_metadata(tree, resolver, head, marked)
     outline = read_outline(tree)
     links = read_links(tree, resolver, outline, marked).on_page if Format.LINKS in formats else ()
     images = read_images(tree, resolver) if Format.IMAGES in formats else ()
     structured = (
-        read_structured(tree, url, nodes).as_json() if Format.STRUCTURED in formats else None
+        read_structured(tree, url, head.nodes).as_json() if Format.STRUCTURED in formats else None
     )
     branding = read_branding(tree, resolver, metadata) if Format.BRANDING in formats else None
     content = _Contents(options, scorer or shipped_scorer(), marked).read(
-        tree, outline, resolver, nodes
+        tree, outline, resolver, head
     )
     metadata = describe_text(metadata, content.text, content.words)
     doubt = _DOUBTED_CHARSET.format(decoded.encoding) if decoded.doubtful else None
@@ -147,14 +149,15 @@ class _Contents:
         tree: turbohtml.Document,
         outline: Outline,
         resolver: Resolver,
-        nodes: list[jsonld.Node],
+        head: Head,
     ) -> Content:
         """The tree is pruned to what is returned."""
         for selector in self.options.exclude_tags:
             tree.remove(selector)
         if self.options.exclude_tags:
-            outline = read_outline(tree)
-        reading = self.scorer.features(tree, outline, resolver.page, self.marked)
+            outline, head = read_outline(tree), read_head(tree)
+        said = read_said(tree, resolver.page, head, self.marked)
+        reading = self.scorer.features(outline, said)
         odds = self.scorer.odds(reading)
         chosen, words, surest = self._chosen(reading, tree, odds)
         text = chosen_text(chosen, reading.blocks, outline)
@@ -171,7 +174,7 @@ class _Contents:
         content = Content(page_type, text, written, html, _sentences(warnings), words)
         if not self._takes_main_content():
             return content
-        return content.with_more(unshown_description(nodes, words, reading.blocks.texts))
+        return content.with_more(unshown_description(head.nodes, words, reading.blocks.texts))
 
     def _chosen(self, reading: Features, tree: turbohtml.Document, odds: list[float]) -> Choice:
         blocks = reading.blocks

@@ -24,6 +24,8 @@ _PLAIN = re.compile(
     rf"|((?:\.\./){{0,{_MAX_UPS}}}+)([A-Za-z0-9_~\-]{_SAFE})"
 )
 _CONTROLS = "".join(map(chr, range(0x21)))
+# With one of these a reference is a URL of its own, and none of a page.
+_OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.\-]*+:", re.IGNORECASE)
 MAX_URL_LENGTH = 8192
 """Longer references are left out: no server takes them, and traps make them."""
 
@@ -95,7 +97,7 @@ class PlainReferences:
 
 def _resolved(base: str, reference: str) -> str | None:
     reference = reference.strip(_CONTROLS)
-    if not reference or len(reference) > MAX_URL_LENGTH:
+    if not reference or len(reference) > MAX_URL_LENGTH or _OTHER_SCHEME.match(reference):
         return None
     joined = _joined(base, reference)
     return joined if joined and joined.startswith(("http://", "https://")) else None

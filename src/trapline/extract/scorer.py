@@ -16,12 +16,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import turbohtml
 
 from trapline.extract import compiled
 from trapline.extract.features import PAGE_SIZE
-from trapline.extract.hints import read_said
-from trapline.extract.marks import EVERYTHING
+from trapline.extract.hints import Said
 from trapline.extract.outline import Floats, Ints, Outline
 from trapline.extract.reading import Features, read_page
 from trapline.extract.vocabulary import Scores, Vocabulary
@@ -175,14 +173,11 @@ class Scorer:
     networks: Ensemble
     type_weights: tuple[Floats, ...]
 
-    def features(
-        self, tree: turbohtml.Document, outline: Outline, url: str, marked: int = EVERYTHING
-    ) -> Features:
-        """What this model wants to know of a page; `marked` is what its source can hold."""
+    def features(self, outline: Outline, said: Said) -> Features:
+        """What this model wants to know of a page."""
         if not compiled.AVAILABLE:
-            return read_page(tree, outline, url).features(self.vocabulary)
+            return read_page(outline, said).features(self.vocabulary)
         blocks = compiled.read_blocks(outline)
-        said = read_said(tree, url, marked)
         width = len(self.mean) - PAGE_SIZE - len(said.hints)
         return compiled.read_features(outline, blocks, said, self._lexicons, width)
 

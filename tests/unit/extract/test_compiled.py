@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from trapline.cli import doctor
 from trapline.extract import blocks, compiled, extract, outline, scorer, selection
 from trapline.extract.blocks import Blocks
+from trapline.extract.hints import read_said
 from trapline.extract.reading import read_page
 from trapline.model import ExtractOptions, Format
 
@@ -45,10 +46,10 @@ def equal_blocks(page: outline.Outline) -> None:
 
 def equal_features(tree: turbohtml.Document, page: outline.Outline) -> None:
     model = scorer.shipped_scorer()
-    reading = read_page(tree, page, URL)
+    reading = read_page(page, read_said(tree, URL))
     if not len(reading.blocks):
         return
-    expected, found = reading.features(model.vocabulary), model.features(tree, page, URL)
+    expected, found = reading.features(model.vocabulary), model.features(page, read_said(tree, URL))
     assert np.array_equal(found.keys, expected.keys)
     names = [*reading.columns, *reading.word_columns(model.vocabulary)]
     differing = np.abs(found.matrix - expected.matrix).max(axis=0) > CLOSE

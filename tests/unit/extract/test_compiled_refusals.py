@@ -10,7 +10,7 @@ import turbohtml
 
 from trapline.extract import _native, compiled, scorer, selection
 from trapline.extract.blocks import Blocks
-from trapline.extract.hints import Said
+from trapline.extract.hints import Said, read_said
 from trapline.extract.outline import TEXT_NODE, Ints, Outline
 from trapline.extract.tables import KINDS
 
@@ -33,7 +33,7 @@ class Page:
         self.hints: list[Any] = [0.5, 2]
         self.lexicons: tuple[object, ...] = (compiled.lexicon({"one": 1.0, "m": -1.0}),) * 4
         model = scorer.shipped_scorer()
-        self.width = model.features(tree, self.outline, URL).matrix.shape[1]
+        self.width = model.features(self.outline, read_said(tree, URL)).matrix.shape[1]
 
     def describe(self) -> None:
         said = Said(self.echo, self.hints)
