@@ -12,6 +12,7 @@ from benchmarks.extractor.wcxb import WcxbPage
 from trapline.extract.blocks import Blocks
 from trapline.extract.charset import decode
 from trapline.extract.features import Layout
+from trapline.extract.hints import read_said
 from trapline.extract.outline import Flags, Floats, read_outline
 from trapline.extract.reading import Reading, read_page
 from trapline.extract.scorer import Group
@@ -56,7 +57,7 @@ class Sample:
 def read_sample(page: WcxbPage, fold: int) -> Sample:
     text = decode(page.body, None).text
     tree = turbohtml.parse(text, positions=False, allow_declarative_shadow_roots=False)
-    reading = read_page(tree, read_outline(tree), page.url)
+    reading = read_page(read_outline(tree), read_said(tree, page.url))
     blocks = reading.blocks
     short = [
         text_words(text) if count <= SHORT else []

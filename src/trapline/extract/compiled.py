@@ -18,6 +18,7 @@ from trapline.extract.blocks import Blocks
 from trapline.extract.hints import Said
 from trapline.extract.outline import CODES, MAX_NODES, TAG, TAGS, Flags, Floats, Ints, Outline
 from trapline.extract.reading import Features
+from trapline.extract.selection import Choice
 
 try:
     from trapline.extract import _native
@@ -203,12 +204,11 @@ def odds(types: object, features: Features) -> list[float]:
     return _native.odds(types, _HELD_PAGE(features))
 
 
-def choose(scores: Floats, found: Blocks, recall: float = 1.0) -> Flags:
+def choose(scores: Floats, found: Blocks, recall: float = 1.0) -> Choice:
     """What `selection.choose` gives."""
-    words = _HELD_WORDS(found)
-    return np.frombuffer(
-        _native.choose(found.texts, scores, words, selection.FLOOR, recall), _FLAGS
-    )
+    given = (found.texts, scores, _HELD_WORDS(found), selection.FLOOR, recall)
+    flags, words, surest = _native.choose(*given)
+    return Choice(np.frombuffer(flags, _FLAGS), words, surest)
 
 
 def prune(outline: Outline, found: Blocks, chosen: Flags) -> Outline:

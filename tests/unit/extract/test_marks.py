@@ -108,9 +108,11 @@ def test_all_types_that_tell_of_pages_are_seen() -> None:
         page = f"<p>a</p><i itemscope itemtype='https://schema.org/{kind}'>b"
         seen, tree = marks.read_marks(page), turbohtml.parse(page)
         assert seen == marks.TYPED
-        expected = hints.read_hints(tree, "https://example.com/")
-        assert expected.sum() > hints.read_hints(tree, "https://example.com/", 0).sum()
-        assert (hints.read_hints(tree, "https://example.com/", seen) == expected).all()
+        expected = hints.read_said(tree, "https://example.com/")
+        assert sum(expected.hints) > sum(
+            hints.read_said(tree, "https://example.com/", marked=0).hints
+        )
+        assert hints.read_said(tree, "https://example.com/", marked=seen) == expected
 
 
 PIECES = st.sampled_from(
