@@ -27,6 +27,9 @@ except ImportError:
 
 _GROUPS: Final = 6
 
+# What most elements are, of documentation and of other pages.
+_COMMON_TAGS: Final = ("span", "a", "div", "li", "p", "code", "td", "em")
+
 AVAILABLE: Final = _native is not None
 
 
@@ -62,6 +65,7 @@ def _design() -> dict[str, Any]:
         "inline": _codes(columns.INLINE_TAGS),
         "counted": _codes(columns.COUNTED_TAGS),
         "shared": tuple(map(names.index, columns.SHARED_COLUMNS)),
+        "common": _COMMON_TAGS,
         "character": columns.CHARACTER.tobytes(),
     }
 

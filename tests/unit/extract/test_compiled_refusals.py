@@ -171,6 +171,7 @@ class Odd:
     """A node of no page."""
 
     data = b"no string"
+    attrs = ("class", "id")
 
     def attr(self, name: str) -> bytes:
         return name.encode()

@@ -52,12 +52,15 @@ int number_texts(const Page *page, int32_t *number, int32_t *copies) {
 /* Numbers the class of an element among the page's, from 1 (0 for none), and says what its names score. */
 static int read_name(Page *page, Py_ssize_t row, Numbers *classes) {
     PyObject *node = PyList_GET_ITEM(page->nodes, row);
-    int any = has_attributes(node);
-    if (any <= 0) {
-        return any;
+    Py_ssize_t count = attribute_count(node);
+    if (count <= 0) {
+        return (int)count;
     }
     PyObject *names[2] = {attribute_value(node, name_class), NULL};
-    names[1] = names[0] ? attribute_value(node, name_id) : NULL;
+    if (names[0] != NULL) {
+        int only = count == 1 && names[0] != Py_None;
+        names[1] = only ? Py_NewRef(Py_None) : attribute_value(node, name_id);
+    }
     int64_t key[2];
     int failed = names[1] == NULL || hash_of_string(names[0], key) < 0 ||
                  hash_of_string(names[1], key + 1) < 0;

@@ -5,7 +5,7 @@
 
 Design design;
 PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_attrs, *name_lower;
-PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href;
+PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href, *name_find_all;
 
 Property element_tag, element_attrs, element_parent, element_text, text_parent, text_data;
 
@@ -54,14 +54,11 @@ PyObject *attribute_value(PyObject *element, PyObject *name) {
     return PyObject_CallMethodOneArg(element, name_attr, name);
 }
 
-int has_attributes(PyObject *element) {
-    if (element_attrs.get == NULL || Py_TYPE(element) != design.element) {
-        return 1;
-    }
+Py_ssize_t attribute_count(PyObject *element) {
     PyObject *attributes = property(element, &element_attrs);
     Py_ssize_t count = attributes == NULL ? -1 : PyObject_Size(attributes);
     Py_XDECREF(attributes);
-    return count < 0 ? -1 : count > 0;
+    return count;
 }
 
 /* Where it is none of the properties that C gives to types, Python is asked for it every time. */
@@ -120,11 +117,13 @@ static PyObject *configure(PyObject *module, PyObject *given) {
     PyObject *text = PyDict_GetItemString(given, "text");
     PyObject *codes = PyDict_GetItemString(given, "codes");
     PyObject *shared = PyDict_GetItemString(given, "shared");
+    PyObject *common = PyDict_GetItemString(given, "common");
     PyObject *character = PyDict_GetItemString(given, "character");
     PyObject *single = PyDict_GetItemString(given, "single");
-    if (element == NULL || text == NULL || codes == NULL || shared == NULL || character == NULL ||
+    if (element == NULL || text == NULL || codes == NULL || shared == NULL || common == NULL || character == NULL ||
         single == NULL || !PyType_Check(element) || !PyType_Check(text) ||
         !PyTuple_Check(shared) || PyTuple_GET_SIZE(shared) > MAX_LISTED ||
+        !PyTuple_Check(common) || PyTuple_GET_SIZE(common) > MAX_COMMON ||
         !PyBytes_Check(character) ||
         !PyArg_ParseTuple(single, "bbbbbbiii", &design.a, &design.br, &design.img, &design.p,
                           &design.h1, &design.pre, &design.tags, &design.short_text, &design.prose)) {
@@ -173,6 +172,7 @@ static PyObject *configure(PyObject *module, PyObject *given) {
     }
     design.codes = Py_NewRef(codes);
     design.shared = Py_NewRef(shared);
+    design.common = Py_NewRef(common);
     design.character = (uint8_t *)PyBytes_AS_STRING(Py_NewRef(character));
     design.characters = PyBytes_GET_SIZE(character);
     for (int i = 0; i < 256; i++) {
@@ -220,7 +220,8 @@ PyMODINIT_FUNC PyInit__native(void) {
                  {&name_data, "data"},   {&name_attr, "attr"},     {&name_lower, "lower"},
                  {&name_class, "class"}, {&name_id, "id"},       {&name_decompose, "decompose"},
                  {&name_text, "text"},   {&name_hidden, "hidden"}, {&name_rel, "rel"},
-                 {&name_href, "href"},   {&name_attrs, "attrs"}};
+                 {&name_href, "href"},   {&name_attrs, "attrs"},
+                 {&name_find_all, "find_all"}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         *names[i].place = PyUnicode_InternFromString(names[i].name);
         if (*names[i].place == NULL) {

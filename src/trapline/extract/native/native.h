@@ -17,7 +17,7 @@ _Static_assert(sizeof(Py_ssize_t) == sizeof(int64_t), "a machine of 64 bits is n
 enum { OTHER_NODE = 0, TEXT_NODE = 1, OTHER_TAG = 2 };
 /* Words of a short text, and of the beginning of a long one. */
 enum { MAX_SHORT = 31, MAX_PROSE = 512 };
-enum { MAX_CODES = 256, MAX_LISTED = 32, MAX_WITHIN = 16, MAX_INLINED = 8 };
+enum { MAX_CODES = 256, MAX_LISTED = 32, MAX_WITHIN = 16, MAX_INLINED = 8, MAX_COMMON = 8 };
 /* Rows are kept in 32 bits, and shifted by 40; a page has 200,000. */
 enum { MAX_ROWS = 1 << 22, MAX_WIDTH = 1 << 12 };
 /* Kinds of characters. */
@@ -41,7 +41,7 @@ typedef struct {
     uint8_t media[MAX_CODES], kept_empty[MAX_CODES], frame[MAX_CODES];
     Codes own, within, inlined, counted;
     uint8_t a, br, img, p, h1, pre;
-    PyObject *shared;
+    PyObject *shared, *common;
     uint8_t *character;
     Py_ssize_t characters;
     /* For each of the first letters a one where its kind is counted. */
@@ -56,7 +56,7 @@ static inline int counting_shift(int kind) {
 
 extern Design design;
 extern PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_attrs, *name_lower;
-extern PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href;
+extern PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href, *name_find_all;
 
 /* A property of nodes of one type, which is read without looking for it in the type each time. */
 typedef struct {
@@ -71,8 +71,8 @@ extern Property element_tag, element_attrs, element_parent, element_text, text_p
 /* The value of an element's attribute, or None. */
 PyObject *attribute_value(PyObject *element, PyObject *name);
 
-/* Whether an element has attributes: 0 if none, -1 for an error. To ask costs a fifth of asking for one. */
-int has_attributes(PyObject *element);
+/* How many attributes an element has; -1 for an error. To ask costs a third of asking for one of them. */
+Py_ssize_t attribute_count(PyObject *element);
 
 static inline PyObject *property(PyObject *node, const Property *wanted) {
     if (wanted->get != NULL && Py_TYPE(node) == wanted->type) {

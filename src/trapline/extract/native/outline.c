@@ -23,12 +23,58 @@ static int code_of_kind(PyObject *kind) {
     return (int)number;
 }
 
-static int code_of(PyObject *node) {
+/* The elements of one tag, as the parser lists them, and which of them is the next to be met. */
+typedef struct {
+    PyObject *elements, *next;
+    Py_ssize_t met;
+    int code;
+} Listed;
+
+/* Elements of the commonest tags, which most are, need not be asked for theirs: a node that is the next
+ * of a list has that list's tag. What is in none of them is asked. */
+typedef struct {
+    Listed tags[MAX_COMMON];
+    Py_ssize_t size;
+} Common;
+
+static void listed_step(Listed *listed) {
+    Py_ssize_t place = listed->met++;
+    listed->next =
+        place < PyList_GET_SIZE(listed->elements) ? PyList_GET_ITEM(listed->elements, place) : NULL;
+}
+
+static int common_open(Common *common, PyObject *tree) {
+    for (; common->size < PyTuple_GET_SIZE(design.common); common->size++) {
+        PyObject *tag = PyTuple_GET_ITEM(design.common, common->size);
+        Listed *listed = common->tags + common->size;
+        *listed = (Listed){PyObject_CallMethodOneArg(tree, name_find_all, tag), NULL, 0, code_of_tag(tag)};
+        if (listed->elements == NULL || !PyList_CheckExact(listed->elements)) {
+            Py_XDECREF(listed->elements);
+            return PyErr_Occurred() ? -1 : 0;
+        }
+        listed_step(listed);
+    }
+    return 0;
+}
+
+static void common_close(Common *common) {
+    while (common->size > 0) {
+        Py_DECREF(common->tags[--common->size].elements);
+    }
+}
+
+static int code_of(Common *common, PyObject *node) {
     if (Py_TYPE(node) == design.text) {
         return TEXT_NODE;
     }
     if (Py_TYPE(node) != design.element) {
         return code_of_kind((PyObject *)Py_TYPE(node));
+    }
+    for (Py_ssize_t i = 0; i < common->size; i++) {
+        if (common->tags[i].next == node) {
+            listed_step(common->tags + i);
+            return common->tags[i].code;
+        }
     }
     PyObject *tag = property(node, &element_tag);
     if (tag == NULL) {
@@ -125,16 +171,17 @@ static PyObject *walk_end(Walk *walk, int failed) {
 /* Reads nodes in their order; returns how deep they go. */
 static Py_ssize_t read_nodes(PyObject *tree, Py_ssize_t most, Walk *walk) {
     Open open = {0};
+    Common common = {0};
     Py_ssize_t depth = -1, deepest = 1;
     PyObject *descendants = PyObject_GetAttr(tree, name_descendants);
     PyObject *nodes = descendants ? PyObject_GetIter(descendants) : NULL, *node = NULL;
-    if (nodes == NULL || walk_add(walk, Py_NewRef(tree), OTHER_NODE, 0) < 0 ||
+    if (nodes == NULL || common_open(&common, tree) < 0 || walk_add(walk, Py_NewRef(tree), OTHER_NODE, 0) < 0 ||
         open_push(&open, tree, 0) < 0) {
         goto done;
     }
     iternextfunc next = Py_TYPE(nodes)->tp_iternext;
     for (Py_ssize_t row = 1; row <= most && (node = next(nodes)) != NULL; row++) {
-        int code = code_of(node);
+        int code = code_of(&common, node);
         if (walk_add(walk, node, code, code < 0 ? -1 : parent_row(&open, node)) < 0) {
             goto done;
         }
@@ -150,6 +197,7 @@ static Py_ssize_t read_nodes(PyObject *tree, Py_ssize_t most, Walk *walk) {
         depth = deepest;
     }
 done:
+    common_close(&common);
     PyMem_Free(open.node);
     PyMem_Free(open.row);
     Py_XDECREF(descendants);
