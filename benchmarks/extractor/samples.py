@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import turbohtml
+from msgspec import structs
 
 from benchmarks.extractor.labels import label_blocks
 from benchmarks.extractor.scoring import word_f1, words_of
@@ -86,6 +87,6 @@ def read_sample(page: WcxbPage, fold: int) -> Sample:
 
 def _without_tree(reading: Reading) -> Reading:
     """Keep the arrays and let the parsed page go."""
-    outline = replace(reading.outline, nodes=[])
+    outline = structs.replace(reading.outline, nodes=[])
     layout = replace(reading.layout, outline=outline)
     return replace(reading, outline=outline, layout=layout)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import turbohtml
+from msgspec.structs import astuple
 
 from trapline.extract import blocks, pruning, selection, vocabulary
 from trapline.extract import features as columns
@@ -87,41 +88,36 @@ class _Held:
     """
 
     def __init__(self, of: type[object], name: str, kind: np.dtype[Any], rows: int = 0) -> None:
-        self.place: Any = of.__dict__[name]
+        self._place: Any = of.__dict__[name]
         self._kind = kind
         self._rows = rows
 
     def __get__(self, instance: object | None, owner: type[object]) -> Any:
         if instance is None:
             return self
-        held = self.place.__get__(instance, owner)
+        held = self._place.__get__(instance, owner)
         if not isinstance(held, bytes | bytearray):
             return held
         array = np.frombuffer(held, self._kind)
         return array.reshape(self._rows, -1) if self._rows else array
 
-    def __set__(self, instance: object, value: object) -> None:
-        self.place.__set__(instance, value)
+
+def _rows(outline: Outline) -> tuple[Any, ...]:
+    """Code, parent, last and by_code as they are held."""
+    return astuple(outline)[1:5]
 
 
-def _held(of: type[object], *names: str) -> Callable[[object], Any]:
-    """Gives a tuple of arrays of such an object as they are held."""
-    places = [of.__dict__[name].__get__ for name in names]
-    return lambda instance: tuple([place(instance) for place in places])
+def _tree(outline: Outline) -> tuple[Any, ...]:
+    """Code, parent and last as they are held."""
+    return astuple(outline)[1:4]
 
 
-_HELD_PAGE: Final = Features.__dict__["page"].__get__
-_HELD_WORDS: Final = Blocks.__dict__["words"].__get__
-_tree = _held(Outline, "code", "parent", "last")
-_pieces = _held(Blocks, "words", "owner", "first", "piece_row", "piece_block", "piece_size")
-_rows = _held(Outline, "code", "parent", "last", "by_code")
-_kept_pieces = _held(Blocks, "words", "first", "piece_row", "piece_block")
-_told = _held(Features, "matrix", "page", "keys")
+def _pieces(found: Blocks) -> tuple[Any, ...]:
+    """Words, owner, first and what tells of the pieces (row, block, size) as they are held."""
+    return astuple(found)[-6:]
 
 
-class CompiledOutline(Outline):
-    __slots__ = ()
-
+class CompiledOutline(Outline, frozen=True):
     code = _Held(Outline, "code", _INTS)
     parent = _Held(Outline, "parent", _INTS)
     last = _Held(Outline, "last", _INTS)
@@ -131,9 +127,7 @@ class CompiledOutline(Outline):
         return np.array(_native.rows(self.nodes, elements) if elements else (), dtype=np.intp)
 
 
-class CompiledBlocks(Blocks):
-    __slots__ = ()
-
+class CompiledBlocks(Blocks, frozen=True):
     words = _Held(Blocks, "words", _INTS)
     owner = _Held(Blocks, "owner", _INTS)
     first = _Held(Blocks, "first", _INTS)
@@ -142,9 +136,7 @@ class CompiledBlocks(Blocks):
     piece_size = _Held(Blocks, "piece_size", _INTS)
 
 
-class CompiledFeatures(Features):
-    __slots__ = ()
-
+class CompiledFeatures(Features, frozen=True):
     page = _Held(Features, "page", _FLOATS)
     keys = _Held(Features, "keys", _INTS, _GROUPS)
 
@@ -192,9 +184,9 @@ def network(page: int, bound: float, *arrays: Floats, wide: bool = True) -> obje
 
 def scores(networks: tuple[object, ...], features: Features, share: float, factor: float) -> Floats:
     """What `Scorer.judge` makes of the answers of its networks."""
-    matrix, page, keys = _told(features)
+    _, found, matrix, page, keys = astuple(features)
     cells = np.ascontiguousarray(matrix, np.float32)
-    words = _HELD_WORDS(features.blocks)
+    words = _pieces(found)[0]
     return np.frombuffer(_native.scores(networks, cells, page, keys, words, share, factor), _FLOATS)
 
 
@@ -205,12 +197,12 @@ def types(bound: float, *arrays: Floats) -> object:
 
 def odds(types: object, features: Features) -> list[float]:
     """What `Scorer.odds` gives."""
-    return _native.odds(types, _HELD_PAGE(features))
+    return _native.odds(types, astuple(features)[3])
 
 
 def choose(scores: Floats, found: Blocks, recall: float = 1.0) -> Choice:
     """What `selection.choose` gives."""
-    given = (found.texts, scores, _HELD_WORDS(found), selection.FLOOR, recall)
+    given = (found.texts, scores, _pieces(found)[0], selection.FLOOR, recall)
     flags, words, surest = _native.choose(*given)
     return Choice(np.frombuffer(flags, _FLAGS), words, surest)
 
@@ -218,7 +210,8 @@ def choose(scores: Floats, found: Blocks, recall: float = 1.0) -> Choice:
 def prune(outline: Outline, found: Blocks, chosen: Flags) -> Outline:
     """What `pruning.prune` does."""
     rows = _rows(outline)
-    given = (outline.nodes, *rows, *_kept_pieces(found), chosen)
+    words, _, first, row, block, _ = _pieces(found)
+    given = (outline.nodes, *rows, words, first, row, block, chosen)
     left, starts = _native.prune(*given)
     return _outline(outline.nodes, *rows[:-1], left, starts, outline.doublings, outline.cut)
 
@@ -237,18 +230,15 @@ def languages(
     outline: Outline, given: Callable[[str], str | None], classed: Callable[[str], str | None]
 ) -> list[tuple[turbohtml.Element, str]] | None:
     """What `code.languages` gives; None where blocks are in each other."""
-    return _native.languages(
-        outline.nodes, outline.code, outline.parent, outline.last,
-        outline.rows_of("pre"), outline.rows_of("code"), given, classed,
-    )  # fmt: skip
+    blocks, inner = outline.rows_of("pre"), outline.rows_of("code")
+    page = (outline.nodes, *_tree(outline), blocks, inner, given, classed)
+    return _native.languages(*page)
 
 
 def verdicts(outline: Outline, kinds: bytes) -> bytes | None:
     """What `tables.verdict_on` says of each table; None where Python must look."""
-    return _native.verdicts(
-        outline.nodes, outline.code, outline.parent, outline.last,
-        outline.by_code, outline.rows_of("table"), kinds,
-    )  # fmt: skip
+    page = (outline.nodes, *_rows(outline), outline.rows_of("table"), kinds)
+    return _native.verdicts(*page)
 
 
 def tidy(text: str) -> str:

@@ -5,12 +5,11 @@ Modules that describe a page (`metadata`, `links`, `structured`, …) take the p
 pruned to its main content. Files that are not HTML go to `documents`.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import turbohtml
+from msgspec import Struct
 
 from trapline.extract import markdown
 from trapline.extract.branding import read_branding
@@ -105,13 +104,12 @@ def extract_html(
         structured=structured,
         branding=branding,
         summary=_summary(content.text, metadata) if Format.SUMMARY in formats else None,
-        warning=_sentences((content.warning, doubt)),
+        warning=_sentences(content.warning, doubt),
         charset=decoded.encoding,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     page_type: PageType
     text: str
     markdown: str
@@ -131,12 +129,11 @@ class Content:
             f"{self.text}\n{text}",
             self.markdown and f"{self.markdown}\n{paragraph.to_markdown().strip()}\n",
             self.html and f"{self.html}\n{paragraph.html}",
-            _sentences((self.warning, NOTE)),
+            _sentences(self.warning, NOTE),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Contents:
+class _Contents(Struct, frozen=True):
     """Reads the content of pages, as asked for."""
 
     options: ExtractOptions
@@ -163,15 +160,15 @@ class _Contents:
         text = chosen_text(chosen, reading.blocks)
         page_type = likeliest_type(odds)
         doubt = _UNSURE if surest < _UNSURE_BELOW else None
-        warnings = [doubt, _CUT if outline.cut else None]
+        cut = _CUT if outline.cut else None
         if not text or (asks_for_scripts(text) and _without_scripts(reading, chosen)):
             text, missing = fallback_text(tree)
-            return Content(page_type, text, text, None, _sentences([missing, *warnings]))
+            return Content(page_type, text, text, None, _sentences(missing, doubt, cut))
         # The parser's index of tags, which knows it, is gone with the first cut.
         body = tree.find("body") or tree.root
         left = prune(outline, reading.blocks, self._shown(chosen, reading))
         html, written = self._rendered(body, left, resolver)
-        content = Content(page_type, text, written, html, _sentences(warnings), words)
+        content = Content(page_type, text, written, html, _sentences(doubt, cut), words)
         if not self._takes_main_content():
             return content
         return content.with_more(unshown_description(head.nodes, words, reading.blocks.texts))
@@ -222,5 +219,5 @@ def _summary(text: str, metadata: Metadata) -> str:
     return summarise(text, title=metadata.title)
 
 
-def _sentences(warnings: Iterable[str | None]) -> str | None:
+def _sentences(*warnings: str | None) -> str | None:
     return " ".join(filter(None, warnings)) or None

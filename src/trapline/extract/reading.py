@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from trapline.extract.blocks import Blocks, read_blocks
 from trapline.extract.features import (
@@ -31,8 +32,7 @@ from trapline.extract.vocabulary import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(Struct, frozen=True):
     """What the model is told of a page; made by `Reading` or by the compiled reader."""
 
     outline: Outline

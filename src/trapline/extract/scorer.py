@@ -8,7 +8,7 @@ thread are kept or dropped together. Networks that were trained apart can be ave
 
 import io
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from math import exp
@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from trapline.extract import compiled
 from trapline.extract.features import PAGE_SIZE

@@ -30,7 +30,9 @@ def equal_reading(body: str) -> None:
     for name in ("code_starts", "doublings", "cut"):
         assert getattr(found, name) == getattr(expected, name), name
     elements = [*tree.find_all("p"), *tree.find_all("div"), turbohtml.Element("p")]
-    assert np.array_equal(found.found(elements), expected.found(elements))
+    paragraphs = tree.find_all("p")
+    for wanted in (elements, paragraphs, paragraphs[::-1], paragraphs * 2, paragraphs + elements):
+        assert np.array_equal(found.found(wanted), expected.found(wanted))
     equal_blocks(found)
     equal_features(tree, found)
 

@@ -1,12 +1,12 @@
 """What the compiled reader must not be handed is refused: no array is read past its end."""
 
 import tracemalloc
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import turbohtml
+from msgspec.structs import replace
 
 from trapline.extract import _native, compiled, scorer, selection
 from trapline.extract.blocks import Blocks

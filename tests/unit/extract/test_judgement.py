@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import turbohtml
+from msgspec import structs
 
 from trapline.extract.hints import read_said
 from trapline.extract.outline import Floats
@@ -32,7 +33,7 @@ def features(said: float = 1.0) -> Features:
     tree = turbohtml.parse(PAGE.read_text())
     found = shipped_scorer().features(read_outline(tree), read_said(tree, "https://example.com/x"))
     average = shipped_scorer().mean[-len(found.page) :]
-    return replace(found, page=average + np.float32(said) * (found.page - average))
+    return structs.replace(found, page=average + np.float32(said) * (found.page - average))
 
 
 def judged_as(kind: PageType, said: float = 1.0) -> Judgement:

@@ -12,7 +12,8 @@ from trapline.extract.resolve import Resolver
 
 SEARCHES = {
     marks.DATED: "[itemprop~=datePublished]",
-    marks.CREDITED: "[itemprop~=author], [rel~=author]",
+    marks.CREDITED: "[itemprop~=author]",
+    marks.AUTHOR_REL: "[rel~=author]",
     marks.AUTHOR_LINK: "a[href*='/author']",
     marks.DATE_CLASS: "[class*=date], [class*=publish], [class*=posted]",
     marks.AUTHOR_CLASS: "[class*=author], [class*=byline], a.username",
@@ -31,9 +32,9 @@ PRESENT = (
     ('<i ITEMPROP = \n"datePublished">', marks.DATED),
     ("<i itemprop=date&#80;ublished>", marks.DATED),
     ("<i itemprop=author>", marks.CREDITED),
-    ("<a rel='me AUTHOR'>", marks.CREDITED),
-    ('<a title="b"rel=author>', marks.CREDITED),
-    ("<a/rel=author>", marks.CREDITED),
+    ("<a rel='me AUTHOR'>", marks.AUTHOR_REL),
+    ('<a title="b"rel=author>', marks.AUTHOR_REL),
+    ("<a/rel=author>", marks.AUTHOR_REL),
     ("<a href=/authors/x>", marks.AUTHOR_LINK),
     ("<a href='x?y=z&sol;author'>", marks.AUTHOR_LINK),
     ("<a href='x&#x2f;author'>", marks.AUTHOR_LINK),
