@@ -226,11 +226,10 @@ def chosen_text(chosen: Flags, found: Blocks, outline: Outline) -> str:
 
 def with_headline(chosen: Flags, found: Blocks, outline: Outline) -> Flags:
     """What `selection.with_headline` gives."""
-    headlines = outline.rows_of("h1")
-    if len(headlines) != 1:
+    if outline.count("h1") != 1:
         return chosen
-    start = int(headlines[0])
-    flags = _native.with_headline(chosen, found.first, start, int(outline.last[start]))
+    start = int(outline.rows_of("h1")[0])
+    flags = _native.with_headline(chosen, _pieces(found)[2], start, int(outline.last[start]))
     return chosen if flags is None else np.frombuffer(flags, _FLAGS)
 
 
