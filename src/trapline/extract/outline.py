@@ -81,14 +81,10 @@ class Outline(Struct, frozen=True):
         code = TAG[tag]
         return self.by_code[self.code_starts[code] : self.code_starts[code + 1]]
 
-    def count(self, tag: str) -> int:
-        """How many elements one tag has."""
-        code = TAG[tag]
-        return self.code_starts[code + 1] - self.code_starts[code]
-
     def may_have(self, tag: str) -> bool:
         """Whether the page has such elements, or was too large to be looked at whole."""
-        return self.cut or self.count(tag) > 0
+        code = TAG[tag]
+        return self.cut or self.code_starts[code] < self.code_starts[code + 1]
 
     def elements(self, tag: str, body: turbohtml.Element) -> list[turbohtml.Element]:
         """Those of one tag; of a page that was too large to be looked at whole, those of its body."""
