@@ -42,7 +42,7 @@ def _table(flags: Flags) -> bytes:
 def _design() -> dict[str, Any]:
     """What the compiled code must know of the words that are fixed in Python."""
     names = columns.FIRST_COLUMNS
-    single = (*map(TAG.__getitem__, ("a", "br", "img", "p", "h1")), len(TAGS))
+    single = (*map(TAG.__getitem__, ("a", "br", "img", "p", "h1", "pre")), len(TAGS))
     return {
         "element": turbohtml.Element,
         "text": turbohtml.Text,
@@ -130,9 +130,6 @@ class CompiledOutline(Outline, frozen=True):
 
     def found(self, elements: list[Any]) -> Ints:
         return np.array(_native.rows(self.nodes, elements) if elements else (), dtype=np.intp)
-
-    def written(self, start: int, end: int) -> str:
-        return _native.written(self.nodes, _rows(self)[0], start, end)
 
 
 class CompiledBlocks(Blocks, frozen=True):
@@ -222,15 +219,6 @@ def prune(outline: Outline, found: Blocks, chosen: Flags) -> Outline:
     given = (outline.nodes, *rows, words, first, row, block, chosen)
     left, starts = _native.prune(*given)
     return _outline(outline.nodes, *rows[:-1], left, starts, outline.doublings, outline.cut)
-
-
-def chosen_text(chosen: Flags, found: Blocks, outline: Outline) -> str:
-    """What `selection.chosen_text` gives."""
-    code, _, last = _tree(outline)
-    _, _, first, row, block, _ = _pieces(found)
-    shown = outline.rows_of("pre")
-    texts = found.texts
-    return _native.chosen_text(outline.nodes, texts, code, last, first, row, block, shown, chosen)
 
 
 def with_headline(chosen: Flags, found: Blocks, outline: Outline) -> Flags:
