@@ -21,4 +21,8 @@ def test_what_is_often_done_is_done_first_and_nothing_at_once() -> None:
 
 def test_a_duty_alone_waits_for_nobody() -> None:
     assert first_delays([]) == []
-    assert first_delays([Duty("any", _nothing, timedelta(seconds=3))]) == [0.1]
+    assert first_delays([Duty("any", _nothing, timedelta(seconds=60))]) == [2]
+
+
+def test_what_has_tasks_to_begin_comes_first() -> None:
+    assert min(first_delays([Duty("any", _nothing, timedelta(seconds=1))])) == 0.5

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from ssl import SSLContext
 from time import perf_counter
 from typing import Any, Self
@@ -71,11 +72,16 @@ class TimedRequest(ClientRequest):
 
 def head_of(place: str, headers: Mapping[str, str]) -> bytes:
     """Return a request as it goes over the wire."""
-    lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
-    text = f"GET {place} HTTP/1.1\r\n{''.join(lines)}\r\n"
-    if not text.count("\r") == text.count("\n") == len(lines) + 2:
+    text = f"GET {place} HTTP/1.1\r\n{_lines(tuple(headers.items()))}\r\n"
+    if not text.count("\r") == text.count("\n") == len(headers) + 2:
         raise InvalidInput("A header holds a line break.")
     return text.encode()
+
+
+@lru_cache(maxsize=256)
+def _lines(headers: tuple[tuple[str, str], ...]) -> str:
+    """Return headers as lines: all pages of a site get the same."""
+    return "".join([f"{name}: {value}\r\n" for name, value in headers])
 
 
 class GuardedConnector(TCPConnector):

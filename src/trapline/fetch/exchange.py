@@ -82,7 +82,6 @@ class Exchange:
     ) -> None:
         """Send the request and wait for the answer's headers."""
         while True:
-            self.opening = Opening()
             try:
                 connection, head = await self._connect(connector, headers, proxy=proxy, tls=tls)
                 return await self._ask(connection, head, clock)
@@ -91,6 +90,7 @@ class Exchange:
                 # each of these is used up by its try, so the last one is new.
                 if self.opening.begun is not None:
                     raise
+                self.opening = Opening()
 
     async def _connect(
         self,

@@ -4,6 +4,8 @@
 standard it knows the formats that documents come in, which browsers leave to other programs.
 """
 
+import re
+
 _HTML = "text/html"
 _XML = "text/xml"
 _PLAIN = "text/plain"
@@ -40,13 +42,14 @@ _LONGEST_TAG = max(map(len, _HTML_TAGS)) + 1
 _BINARY_BYTES = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xfe\xff", b"\xff\xfe")
-_XML_ROOTS = (
-    (b"<html", "application/xhtml+xml"),
-    (b"<rss", "application/rss+xml"),
-    (b"<feed", "application/atom+xml"),
-    (b"<rdf:rdf", "application/rdf+xml"),
-    (b"<svg", "image/svg+xml"),
-)
+_XML_ROOTS = {
+    b"<html": "application/xhtml+xml",
+    b"<rss": "application/rss+xml",
+    b"<feed": "application/atom+xml",
+    b"<rdf:rdf": "application/rdf+xml",
+    b"<svg": "image/svg+xml",
+}
+_XML_ROOT = re.compile(b"|".join(_XML_ROOTS), re.IGNORECASE)
 
 _PREFIXES: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", "application/pdf"),
@@ -201,9 +204,8 @@ def _markup(text: bytes) -> str:
 
 def _xml(text: bytes) -> str:
     """Name the kinds of XML that are read differently, by their root."""
-    lowered = text.lower()
-    found = [(lowered.find(root), kind) for root, kind in _XML_ROOTS]
-    return min(((at, kind) for at, kind in found if at >= 0), default=(0, _XML))[1]
+    found = _XML_ROOT.search(text)
+    return _XML if found is None else _XML_ROOTS[found[0].lower()]
 
 
 def _container(head: bytes, body: bytes) -> str | None:

@@ -51,9 +51,20 @@ class LinkJudge:
         self._links: dict[str, int] = {}
 
     def fresh(self, links: Iterable[Link], depth: int) -> list[Link]:
-        """Return the links of a page that are not known by their spelling; most stand on every page."""
+        """Return the links of a page that need to be judged.
+
+        Most are known by their spelling, for they stand on every page, and most of the others leave the
+        site, which nobody need be told.
+        """
         known, farther = self._links, depth + 1
-        return [link for link in links if known.get(link.url, farther) > depth]
+        new = [link for link in links if known.get(link.url, farther) > depth]
+        return [link for link in new if not self._leaves(link.url)]
+
+    def _leaves(self, link: str) -> bool:
+        found = self._scope.leaves(link)
+        if found:
+            self._links = _remembering(self._links, link, 0)
+        return found
 
     def judge(self, link: str, page: str, depth: int, now: datetime) -> Judgement | None:
         """Judge a link of a page; None means that it was judged before, no farther from the start."""

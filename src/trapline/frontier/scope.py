@@ -28,6 +28,9 @@ class Verdict(Enum):
         return self.value
 
 
+_ELSEWHERE = frozenset({Verdict.OTHER_SITE, Verdict.OTHER_SUBDOMAIN})
+
+
 @dataclass(frozen=True, slots=True)
 class ScopeRules:
     """What a job says of its scope; `seed` is canonical."""
@@ -54,6 +57,10 @@ _NO_TEXT = frozenset((
     "zst", "7z", "rar", "tar", "jar", "whl", "deb", "rpm", "apk", "dmg", "iso", "exe", "msi",
     "bin", "dll", "img",
 ))  # fmt: skip
+# A site that is meant by nothing but what stands there: no port, no user, no capitals, no escapes.
+_PLAIN_ORIGIN = re.compile(r"https?://((?:[a-z0-9-]{1,63}\.)++[a-z][a-z0-9-]{0,62})")
+_LONGEST_ORIGIN = 8 + 253
+_MOST_ORIGINS = 10_000
 _FILE = re.compile(
     r"\.(?:html?|xhtml|shtml|php[0-9]?|aspx?|jspx?|cgi|cfm|pl|do|md|rst|txt|xml|pdf)\Z",
     re.IGNORECASE,
@@ -72,6 +79,8 @@ class Scope:
         self._domains = tuple(domain.lower().strip(".") for domain in rules.domains)
         self._include = Patterns(rules.include)
         self._exclude = Patterns(rules.exclude)
+        # What `leaves` found, by the beginning of links.
+        self._left: dict[str, bool] = {}
 
     def verdict(self, url: str, depth: int = 0) -> Verdict:
         """Judge a canonical URL that is `depth` links away from the start."""
@@ -86,6 +95,24 @@ class Scope:
         if path.rpartition(".")[2].lower() in _NO_TEXT:
             return Verdict.NO_TEXT
         return self._match(url if self.rules.on_full_url else path)
+
+    def leaves(self, link: str) -> bool:
+        """Tell from its beginning alone, before any parsing, that a link leads to another site.
+
+        Of links that a page does not share with others, most do. What is in doubt does not.
+        """
+        end = link.find("/", len("https://"), _LONGEST_ORIGIN)
+        if end < 0:
+            return False
+        origin = link[:end]
+        found = self._left.get(origin)
+        if found is None:
+            if len(self._left) >= _MOST_ORIGINS:
+                self._left.clear()
+            plain = _PLAIN_ORIGIN.fullmatch(origin)
+            found = plain is not None and self._place(plain[1], "/") in _ELSEWHERE
+            self._left[origin] = found
+        return found
 
     def link_verdict(self, *, nofollow: bool, hidden: bool) -> Verdict:
         """Judge a link by how its page shows it, before its URL is looked at."""

@@ -105,8 +105,9 @@ def join_url(parts: UrlParts) -> str:
 
 def origin_of(url: str) -> str:
     """Scheme and host of a canonical URL."""
-    parts = split_url(url)
-    return f"{parts.scheme}://{parts.host}"
+    # The path begins at the first slash behind the host, which has at least one character.
+    end = url.find("/", _SCHEME_LENGTH + 1)
+    return url if end < 0 else url[:end]
 
 
 def host_name(host: str) -> str:

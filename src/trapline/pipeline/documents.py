@@ -39,10 +39,15 @@ def load_reader() -> None:
 
 async def read(fetched: Fetched, options: ExtractOptions) -> Document:
     """Extract HTML here and now; other files go through a library that may take its time."""
-    content_type = fetched.content_type or fetched.media_type
     if is_html(fetched):
-        return extract(fetched.body, content_type, fetched.url, options)
-    return await asyncio.to_thread(extract, fetched.body, content_type, fetched.url, options)
+        return read_page(fetched, options)
+    return await asyncio.to_thread(read_page, fetched, options)
+
+
+def read_page(fetched: Fetched, options: ExtractOptions) -> Document:
+    """Extract here and now."""
+    content_type = fetched.content_type or fetched.media_type
+    return extract(fetched.body, content_type, fetched.url, options)
 
 
 async def wanted(fetched: Fetched, options: ScrapeOptions) -> Document:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -151,10 +152,14 @@ def pages(urls: Sequence[str], options: VisitOptions) -> list[NewTask]:
 
 def host_gate(options: VisitOptions, url: str) -> Gate:
     """Return the gate that tasks for this URL stand at, with what this crawl wishes there."""
-    delay = None if options.delay is None else timedelta(seconds=options.delay)
+    return _gate(split_url(url).host, options.delay, options.max_concurrency)
+
+
+@lru_cache(maxsize=1024)
+def _gate(host: str, delay: float | None, most: int | None) -> Gate:
     return Gate(
-        f"host:{split_url(url).host}",
+        f"host:{host}",
         bound=DEFAULT_IN_FLIGHT,
-        lane_gap=delay,
-        lane_bound=1 if options.delay else options.max_concurrency,
+        lane_gap=None if delay is None else timedelta(seconds=delay),
+        lane_bound=1 if delay else most,
     )

@@ -65,7 +65,7 @@ def canonical_of(fetched: Fetched, document: Document | None) -> str | None:
 def robots_of(fetched: Fetched, document: Document | None, agent: str) -> frozenset[str]:
     """Return what the robots meta tag and X-Robots-Tag ask of this agent, in lower case."""
     asked: set[str] = set()
-    if document is not None:
+    if document is not None and document.metadata.robots:
         asked |= robots_directives(document.metadata.robots)
     for name, value in fetched.headers:
         if len(name) == len(_ROBOTS_TAG) and name.lower() == _ROBOTS_TAG:

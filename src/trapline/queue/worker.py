@@ -39,7 +39,8 @@ from trapline.queue.turns import Turns
 log = get_logger(__name__)
 
 _PAUSE: Final = 0.2
-_GLANCE: Final = 0.05
+# How often a worker that stops looks whether a turn that was under way has come back.
+_GLANCE: Final = 0.005
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import zstandard
+from msgspec import Struct
 
 from trapline.db.connection import Connection
 from trapline.errors import NotFound, SettingsError, Unavailable
@@ -28,8 +29,7 @@ _LEVEL: Final = 3
 _SMALL: Final = 1 << 19
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
+class Packed(Struct, frozen=True, gc=False):
     """Bytes, ready to be stored."""
 
     sha256: bytes

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from trapline.db.connection import Connection
 from trapline.model import JobId, OrganisationId, PageId, SiteId, UrlId, new_uuid
@@ -17,8 +17,7 @@ from trapline.store.identity import content_hash
 from trapline.store.sql import pages as queries
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """What an extractor made of the bytes of a page."""
 
     text: str
@@ -36,8 +35,7 @@ class Content:
     digest: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """How a content differs from an earlier version. `same`: in nothing that counts."""
 
     version_id: int
@@ -45,8 +43,7 @@ class Comparison:
     extent: Extent | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(Struct, frozen=True):
     """A page as one visit found it. Without content it was not modified."""
 
     organisation_id: OrganisationId
@@ -73,8 +70,7 @@ _CHANGES: Final = (Change.NEW, Change.SAME, Change.CHANGED)
 _NO_CONTENT: Final = (None,) * 12
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True, gc=False):
     """What was written for a sighting."""
 
     page_id: PageId

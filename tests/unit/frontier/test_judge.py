@@ -59,6 +59,15 @@ def test_links_that_are_known_by_their_spelling_need_no_look() -> None:
     assert judge.fresh(links, 1) == links
 
 
+def test_links_that_leave_the_site_need_no_look() -> None:
+    judge = a_judge()
+    links = [Link(f"{place}/a") for place in ("https://other.test", SITE, "https://sub.site.test")]
+    assert judge.fresh(links, 1) == [links[1]]
+    assert a_judge(subdomains=True).fresh(links, 1) == links[1:]
+    assert a_judge(external=True).fresh(links, 1) == links
+    assert a_judge(domains=("other.test",)).fresh(links, 1) == links[:2]
+
+
 def test_similar_urls_are_told_apart_where_asked() -> None:
     judge = a_judge(similar=False)
     assert [judged(judge, link) is None for link in ("/a", "/a", "/a/")] == [False, True, False]

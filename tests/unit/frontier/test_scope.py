@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trapline.errors import InvalidInput
+from trapline.errors import InvalidInput, VisitFailed
 from trapline.frontier.domain import registrable_domain
 from trapline.frontier.patterns import MAX_PATTERN_LENGTH, MAX_PATTERNS, Patterns
 from trapline.frontier.scope import Scope, ScopeRules, Verdict, section_of
+from trapline.frontier.url import canonical
 
 SEED = "https://www.site.test/docs/"
 
@@ -149,7 +150,7 @@ def test_the_section_of_a_start(path: str, section: str) -> None:
         ("com", "com"),
         ("localhost", "localhost"),
         ("10.0.0.1", "10.0.0.1"),
-        ("[::1]", "[::1]"),
+        ("[::1]", "süte.test", "[::1]"),
         ("www.xn--bcher-kva.example", "xn--bcher-kva.example"),
         ("x.ada.github.io", "ada.github.io"),
     ],
@@ -170,3 +171,38 @@ def test_allowed_domains_belong_to_the_site() -> None:
         assert scope.verdict(url) is Verdict.IN_SCOPE, url
     for url in ("https://example.org/", "https://notdocs.example.org/", "https://ax.test/"):
         assert scope.verdict(url) is Verdict.OTHER_SITE, url
+
+
+HOSTS = (
+    "site.test", "www.site.test", "SITE.test", "sub.site.test", "other.test", "other.test.",
+    "other.test:80", "other.test:443", "site.test:443", "user@other.test", "other.test@site.test",
+    "other.test\\@site.test", "other.test\\.site.test", "site\t.test", "%73ite.test", "xn--a.test",
+    "1.2.3.4", "0x7f.1", "[::1]", "süte.test", "-a-.test", "a_b.test", "a" * 64 + ".test", "localhost",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", ["https://", "http://", "HTTPS://", "//", "https:/", "ftp://"])
+@pytest.mark.parametrize("end", ["/", "/docs/a", "", "?x/y", "#/z", "\\docs/", "/ä?b#c"])
+@pytest.mark.parametrize(
+    "rules", [{}, {"subdomains": True}, {"external": True}, {"domains": ("other.test",)}]
+)
+def test_what_leaves_a_site_by_its_beginning_is_elsewhere(
+    scheme: str, end: str, rules: dict[str, object]
+) -> None:
+    scope = Scope(ScopeRules(SEED, **rules))  # type: ignore[arg-type]
+    for host in HOSTS:
+        link = f"{scheme}{host}{end}"
+        if not scope.leaves(link):
+            continue
+        with contextlib.suppress(VisitFailed):
+            found = scope.verdict(canonical(link, SEED))
+            assert found in (Verdict.OTHER_SITE, Verdict.OTHER_SUBDOMAIN), link
+
+
+def test_most_that_leaves_a_site_is_known_by_its_beginning() -> None:
+    scope = Scope(ScopeRules(SEED))
+    assert scope.leaves("https://other.test/a")
+    assert scope.leaves("http://sub.site.test/docs/")
+    assert not scope.leaves("https://site.test/docs/a")
+    assert not scope.leaves("https://other.test")
+    assert not scope.leaves("/docs/a")

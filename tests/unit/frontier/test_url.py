@@ -14,6 +14,7 @@ from trapline.frontier.url import (
     canonical,
     host_name,
     join_url,
+    origin_of,
     similar_key,
     split_url,
     typed_url,
@@ -376,6 +377,14 @@ def test_what_is_canonical_means_the_same_to_the_parser(link: str) -> None:
     url = _or_error(link, BASE)
     if isinstance(url, str):
         assert ada_url.normalize_url(url) == url
+
+
+@given(LINKS)
+def test_an_origin_is_scheme_and_host(link: str) -> None:
+    url = _or_error(link, BASE)
+    if isinstance(url, str):
+        scheme, host, _ = split_url(url)
+        assert origin_of(url) == f"{scheme}://{host}"
 
 
 @given(LINKS)

@@ -31,9 +31,10 @@ log = get_logger(__name__)
 
 LOCK: Final = 0x71_6D_61_69_6E_74  # "qmaint"
 _TRY_AGAIN: Final = 3.0
-# A duty is first done after this part of the time between two, and not later than that many seconds:
-# what is done once an hour need not be done in the first moment, when the process has tasks to begin.
+# A duty is first done after this part of the time between two, between so many seconds: nothing of it
+# need be done in the first moments, when the process has tasks to begin and PostgreSQL their plans to make.
 _FIRST_PART: Final = 1 / 30
+_EARLIEST_FIRST: Final = 0.5
 _LATEST_FIRST: Final = 3.0
 # Duties of one moment come one after the other: at once they would need a connection each, and every
 # connection pays for its own plans.
@@ -87,7 +88,8 @@ def first_delays(duties: Sequence[Duty]) -> list[float]:
     delays: list[float] = []
     together: Counter[float] = Counter()
     for duty in duties:
-        moment = min(duty.every.total_seconds() * _FIRST_PART, _LATEST_FIRST)
+        part = duty.every.total_seconds() * _FIRST_PART
+        moment = min(max(part, _EARLIEST_FIRST), _LATEST_FIRST)
         delays.append(moment + together[moment] * _BETWEEN_FIRST)
         together[moment] += 1
     return delays
