@@ -87,7 +87,13 @@ class _Held:
     than some of these functions do.
     """
 
-    def __init__(self, of: type[object], name: str, kind: np.dtype[Any], rows: int = 0) -> None:
+    def __init__(
+        self,
+        of: type[object],
+        name: str,
+        kind: np.dtype[Any],
+        rows: Callable[[Any], int] | None = None,
+    ) -> None:
         self._place: Any = of.__dict__[name]
         self._kind = kind
         self._rows = rows
@@ -99,7 +105,10 @@ class _Held:
         if not isinstance(held, bytes | bytearray):
             return held
         array = np.frombuffer(held, self._kind)
-        return array.reshape(self._rows, -1) if self._rows else array
+        if self._rows is None:
+            return array
+        rows = self._rows(instance)
+        return array.reshape(rows, len(array) // (rows or 1))
 
 
 def _rows(outline: Outline) -> tuple[Any, ...]:
@@ -137,8 +146,9 @@ class CompiledBlocks(Blocks, frozen=True):
 
 
 class CompiledFeatures(Features, frozen=True):
+    matrix = _Held(Features, "matrix", _FLOATS, lambda features: len(features.blocks))
     page = _Held(Features, "page", _FLOATS)
-    keys = _Held(Features, "keys", _INTS, _GROUPS)
+    keys = _Held(Features, "keys", _INTS, lambda _: _GROUPS)
 
 
 # They are given bytes where others are given arrays.
@@ -167,9 +177,7 @@ def read_features(
 ) -> Features:
     """What the model is told of a page."""
     given = (outline.nodes, *_tree(outline), found.texts, *_pieces(found), *said, lexicons, width)
-    matrix, page, keys = _native.reading(*given)
-    cells = np.frombuffer(matrix, _FLOATS).reshape(len(found), width)
-    return _features(outline, found, cells, page, keys)
+    return _features(outline, found, *_native.reading(*given))
 
 
 def network(page: int, bound: float, *arrays: Floats, wide: bool = True) -> object:
@@ -185,9 +193,10 @@ def network(page: int, bound: float, *arrays: Floats, wide: bool = True) -> obje
 def scores(networks: tuple[object, ...], features: Features, share: float, factor: float) -> Floats:
     """What `Scorer.judge` makes of the answers of its networks."""
     _, found, matrix, page, keys = astuple(features)
-    cells = np.ascontiguousarray(matrix, np.float32)
-    words = _pieces(found)[0]
-    return np.frombuffer(_native.scores(networks, cells, page, keys, words, share, factor), _FLOATS)
+    if isinstance(matrix, np.ndarray):
+        matrix = np.ascontiguousarray(matrix, np.float32)
+    given = (matrix, page, keys, _pieces(found)[0], share, factor)
+    return np.frombuffer(_native.scores(networks, *given), _FLOATS)
 
 
 def types(bound: float, *arrays: Floats) -> object:
@@ -222,7 +231,7 @@ def with_headline(chosen: Flags, found: Blocks, outline: Outline) -> Flags:
     if len(headlines) != 1:
         return chosen
     start = int(headlines[0])
-    flags = _native.with_headline(chosen, found.first, start, int(outline.last[start]))
+    flags = _native.with_headline(chosen, _pieces(found)[2], start, int(outline.last[start]))
     return chosen if flags is None else np.frombuffer(flags, _FLAGS)
 
 
@@ -230,15 +239,16 @@ def languages(
     outline: Outline, given: Callable[[str], str | None], classed: Callable[[str], str | None]
 ) -> list[tuple[turbohtml.Element, str]] | None:
     """What `code.languages` gives; None where blocks are in each other."""
-    blocks, inner = outline.rows_of("pre"), outline.rows_of("code")
-    page = (outline.nodes, *_tree(outline), blocks, inner, given, classed)
-    return _native.languages(*page)
+    code, parent, last = _tree(outline)
+    outer, inner = outline.rows_of("pre"), outline.rows_of("code")
+    return _native.languages(outline.nodes, code, parent, last, outer, inner, given, classed)
 
 
 def verdicts(outline: Outline, kinds: bytes) -> bytes | None:
     """What `tables.verdict_on` says of each table; None where Python must look."""
-    page = (outline.nodes, *_rows(outline), outline.rows_of("table"), kinds)
-    return _native.verdicts(*page)
+    code, parent, last, by_code = _rows(outline)
+    tables = outline.rows_of("table")
+    return _native.verdicts(outline.nodes, code, parent, last, by_code, tables, kinds)
 
 
 def tidy(text: str) -> str:

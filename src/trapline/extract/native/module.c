@@ -170,6 +170,12 @@ static PyObject *configure(PyObject *module, PyObject *given) {
         take_property(design.text, name_data, &text_data) < 0) {
         return NULL;
     }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(common); i++) {
+        if (code_of_tag(PyTuple_GET_ITEM(common, i)) < 0) {
+            PyErr_SetString(PyExc_ValueError, "a common tag has no code");
+            return NULL;
+        }
+    }
     design.codes = Py_NewRef(codes);
     design.shared = Py_NewRef(shared);
     design.common = Py_NewRef(common);

@@ -92,22 +92,27 @@ typedef struct {
     Py_ssize_t size, room;
 } Open;
 
-static int open_push(Open *open, PyObject *node, int64_t row) {
-    if (open->size == open->room) {
-        Py_ssize_t room = open->room ? 2 * open->room : 256;
-        PyObject **nodes = PyMem_Realloc(open->node, room * sizeof(PyObject *));
-        if (nodes != NULL) {
-            open->node = nodes;
-        }
-        int64_t *rows = PyMem_Realloc(open->row, room * sizeof(int64_t));
-        if (rows != NULL) {
-            open->row = rows;
-        }
-        if (nodes == NULL || rows == NULL) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        open->room = room;
+static int open_grow(Open *open) {
+    Py_ssize_t room = open->room ? 2 * open->room : 256;
+    PyObject **nodes = PyMem_Realloc(open->node, room * sizeof(PyObject *));
+    if (nodes != NULL) {
+        open->node = nodes;
+    }
+    int64_t *rows = PyMem_Realloc(open->row, room * sizeof(int64_t));
+    if (rows != NULL) {
+        open->row = rows;
+    }
+    if (nodes == NULL || rows == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    open->room = room;
+    return 0;
+}
+
+static inline int open_push(Open *open, PyObject *node, int64_t row) {
+    if (open->size == open->room && open_grow(open) < 0) {
+        return -1;
     }
     open->node[open->size] = node;
     open->row[open->size++] = row;
@@ -262,6 +267,7 @@ PyObject *native_outline(PyObject *module, PyObject *args) {
     }
     starts = arrange(items(code), size, items(by_code));
     if (starts != NULL) {
+        keep_fitting((PyObject *[TREE]){code, parent, last});
         result = Py_BuildValue("OOOOOOn", nodes, code, parent, last, by_code, starts, depth);
     }
 done:
