@@ -200,14 +200,6 @@ def test_nodes_that_are_none(page: Page) -> None:
         page.describe()
 
 
-def test_text_between_rows_that_there_are_not(page: Page) -> None:
-    outline, size = page.outline, len(page.outline.nodes)
-    assert outline.written(-5, size + 5) == outline.written(0, size - 1)
-    assert outline.written(size, size + 5) == ""
-    with pytest.raises(ValueError, match="different pages"):
-        _native.written(outline.nodes, outline.code[:-1], 0, size)
-
-
 def test_scores_that_are_no_numbers(page: Page) -> None:
     scores = np.array([np.nan, 0.3, 0.9, np.nan], np.float32)
     words = np.array([4, 5, 6, 7])

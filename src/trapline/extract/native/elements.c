@@ -53,6 +53,10 @@ int number_texts(const Page *page, int32_t *number, int32_t *copies) {
  * says what its names score. */
 static int read_name(Page *page, Py_ssize_t row, Numbers *classes) {
     PyObject *node = PyList_GET_ITEM(page->nodes, row);
+    int any = has_attributes(node);
+    if (any <= 0) {
+        return any;
+    }
     PyObject *names[2] = {attribute_value(node, name_class), NULL};
     names[1] = names[0] ? attribute_value(node, name_id) : NULL;
     int64_t key[2];
