@@ -162,7 +162,8 @@ def test_scores_of_any_size_and_sign_are_put_in_the_same_order() -> None:
     random = np.random.default_rng(2)
     for count in (2, 3, 60, 500):
         none = np.zeros(count, dtype=np.intp)
-        page = Blocks(["a b"] * count, np.full(count, 2), none, none, none, none, none)
+        texts = ["a b"] * count
+        page = Blocks(texts, texts, np.full(count, 2), none, none, none, none, none)
         scores = random.normal(size=count) * 10.0 ** random.integers(-30, 1, count)
         scores[random.random(count) < 0.2] = -0.0
         scores[random.random(count) < 0.2] = 0.0
