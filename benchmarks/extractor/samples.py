@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import turbohtml
+from msgspec import structs
 
 from benchmarks.extractor.labels import label_blocks
 from benchmarks.extractor.scoring import word_f1, words_of
@@ -12,6 +13,7 @@ from benchmarks.extractor.wcxb import WcxbPage
 from trapline.extract.blocks import Blocks
 from trapline.extract.charset import decode
 from trapline.extract.features import Layout
+from trapline.extract.hints import read_said
 from trapline.extract.outline import Flags, Floats, read_outline
 from trapline.extract.reading import Reading, read_page
 from trapline.extract.scorer import Group
@@ -56,7 +58,7 @@ class Sample:
 def read_sample(page: WcxbPage, fold: int) -> Sample:
     text = decode(page.body, None).text
     tree = turbohtml.parse(text, positions=False, allow_declarative_shadow_roots=False)
-    reading = read_page(tree, read_outline(tree), page.url)
+    reading = read_page(read_outline(tree), read_said(tree, page.url))
     blocks = reading.blocks
     short = [
         text_words(text) if count <= SHORT else []
@@ -85,6 +87,6 @@ def read_sample(page: WcxbPage, fold: int) -> Sample:
 
 def _without_tree(reading: Reading) -> Reading:
     """Keep the arrays and let the parsed page go."""
-    outline = replace(reading.outline, nodes=[])
+    outline = structs.replace(reading.outline, nodes=[])
     layout = replace(reading.layout, outline=outline)
     return replace(reading, outline=outline, layout=layout)

@@ -21,7 +21,7 @@ from benchmarks.extractor.pagetypes import train_types
 from benchmarks.extractor.samples import Sample, read_sample
 from benchmarks.extractor.wcxb import FOLDS, REPORTED, fold_of_domain, load_pages
 from trapline.extract.outline import Floats
-from trapline.extract.scorer import MODEL, Ensemble, Network, Scorer, dump_scorer
+from trapline.extract.scorer import MODEL, Ensemble, Network, Scorer, dump_scorer, likeliest_type
 from trapline.extract.selection import choose
 
 MODELS = Path(__file__).parent / "folds"
@@ -91,9 +91,9 @@ def score(scorer: Scorer, samples: Sequence[Sample]) -> dict[str, list[float]]:
         chosen = np.zeros(0, dtype=np.bool_)
         if len(sample.blocks):
             judged = scorer.judge(features)
-            chosen = choose(judged.scores, sample.blocks, judged.recall)
+            chosen = choose(judged.scores, sample.blocks, judged.recall).flags
         found[sample.page.page_type].append(sample.f1(chosen))
-        right = scorer.page_type(features).value == sample.page.page_type
+        right = likeliest_type(scorer.odds(features)).value == sample.page.page_type
         found["type found"].append(float(right))
     return found
 

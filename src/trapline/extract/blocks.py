@@ -1,10 +1,10 @@
 """The text of a page, cut into blocks: runs of inline text between block boundaries."""
 
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from trapline.extract.outline import (
     OTHER_NODE,
@@ -31,8 +31,7 @@ _JOINTS: Final = ("", " ", _BOUNDARY)
 _PARAGRAPH_BREAKS: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(Struct, frozen=True):
     """Blocks in document order; `piece_*` are the text nodes they are made of."""
 
     texts: list[str]

@@ -38,6 +38,7 @@ _NOT_NAMES = {
     "admin", "administrator", "name", "anonymous", "unknown", "undefined", "null",
 }  # fmt: skip
 _LABELS = (("twitter:label1", "twitter:data1"), ("twitter:label2", "twitter:data2"))
+_CREDITS = ((marks.CREDITED, "[itemprop~=author]"), (marks.AUTHOR_REL, "[rel~=author]"))
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _STEPS_UP = 3
 _MAX_LINES = 60
@@ -128,8 +129,7 @@ class Byline:
         if self._nodes:
             yield from _authors_of(self._nodes)
         yield from _labelled(self._folded)
-        if self._marked & marks.CREDITED:
-            yield from _marked_names(self._tree)
+        yield from _marked_names(self._tree, self._marked)
 
     def _shown_authors(self) -> Iterator[str]:
         if self._lines:
@@ -260,9 +260,9 @@ def _labelled(folded: Mapping[str, str]) -> Iterator[str]:
             yield folded.get(value, "")
 
 
-def _marked_names(tree: turbohtml.Document) -> Iterator[str]:
-    marked = tree.select("[itemprop~=author], [rel~=author]")[:3]
-    for element in marked:
+def _marked_names(tree: turbohtml.Document, marked: int) -> Iterator[str]:
+    selectors = [selector for mark, selector in _CREDITS if marked & mark]
+    for element in tree.select(", ".join(selectors))[:3] if selectors else ():
         named = element.select_one("[itemprop~=name]") or element
         yield named.attr("content") or named.text
 

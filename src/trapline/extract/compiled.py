@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import turbohtml
+from msgspec.structs import astuple
 
 from trapline.extract import blocks, pruning, selection, vocabulary
 from trapline.extract import features as columns
@@ -18,6 +19,7 @@ from trapline.extract.blocks import Blocks
 from trapline.extract.hints import Said
 from trapline.extract.outline import CODES, MAX_NODES, TAG, TAGS, Flags, Floats, Ints, Outline
 from trapline.extract.reading import Features
+from trapline.extract.selection import Choice
 
 try:
     from trapline.extract import _native
@@ -82,42 +84,36 @@ class _Held:
     """
 
     def __init__(self, of: type[object], name: str, kind: np.dtype[Any], rows: int = 0) -> None:
-        self.place: Any = of.__dict__[name]
+        self._place: Any = of.__dict__[name]
         self._kind = kind
         self._rows = rows
 
     def __get__(self, instance: object | None, owner: type[object]) -> Any:
         if instance is None:
             return self
-        held = self.place.__get__(instance, owner)
+        held = self._place.__get__(instance, owner)
         if not isinstance(held, bytes | bytearray):
             return held
         array = np.frombuffer(held, self._kind)
         return array.reshape(self._rows, -1) if self._rows else array
 
-    def __set__(self, instance: object, value: object) -> None:
-        self.place.__set__(instance, value)
+
+def _rows(outline: Outline) -> tuple[Any, ...]:
+    """Code, parent, last and by_code as they are held."""
+    return astuple(outline)[1:5]
 
 
-def _held(of: type[object], *names: str) -> Callable[[object], Any]:
-    """Gives a tuple of arrays of such an object as they are held."""
-    places = [of.__dict__[name].__get__ for name in names]
-    return lambda instance: tuple([place(instance) for place in places])
+def _tree(outline: Outline) -> tuple[Any, ...]:
+    """Code, parent and last as they are held."""
+    return astuple(outline)[1:4]
 
 
-_HELD_CODE: Final = Outline.__dict__["code"].__get__
-_HELD_PAGE: Final = Features.__dict__["page"].__get__
-_HELD_WORDS: Final = Blocks.__dict__["words"].__get__
-_tree = _held(Outline, "code", "parent", "last")
-_pieces = _held(Blocks, "words", "owner", "first", "piece_row", "piece_block", "piece_size")
-_rows = _held(Outline, "code", "parent", "last", "by_code")
-_kept_pieces = _held(Blocks, "words", "first", "piece_row", "piece_block")
-_told = _held(Features, "matrix", "page", "keys")
+def _pieces(found: Blocks) -> tuple[Any, ...]:
+    """Words, owner, first and what tells of the pieces (row, block, size) as they are held."""
+    return astuple(found)[-6:]
 
 
-class CompiledOutline(Outline):
-    __slots__ = ()
-
+class CompiledOutline(Outline, frozen=True):
     code = _Held(Outline, "code", _INTS)
     parent = _Held(Outline, "parent", _INTS)
     last = _Held(Outline, "last", _INTS)
@@ -127,12 +123,10 @@ class CompiledOutline(Outline):
         return np.array(_native.rows(self.nodes, elements) if elements else (), dtype=np.intp)
 
     def written(self, start: int, end: int) -> str:
-        return _native.written(self.nodes, _HELD_CODE(self), start, end)
+        return _native.written(self.nodes, _rows(self)[0], start, end)
 
 
-class CompiledBlocks(Blocks):
-    __slots__ = ()
-
+class CompiledBlocks(Blocks, frozen=True):
     words = _Held(Blocks, "words", _INTS)
     owner = _Held(Blocks, "owner", _INTS)
     first = _Held(Blocks, "first", _INTS)
@@ -141,9 +135,7 @@ class CompiledBlocks(Blocks):
     piece_size = _Held(Blocks, "piece_size", _INTS)
 
 
-class CompiledFeatures(Features):
-    __slots__ = ()
-
+class CompiledFeatures(Features, frozen=True):
     page = _Held(Features, "page", _FLOATS)
     keys = _Held(Features, "keys", _INTS, _GROUPS)
 
@@ -191,9 +183,9 @@ def network(page: int, bound: float, *arrays: Floats, wide: bool = True) -> obje
 
 def scores(networks: tuple[object, ...], features: Features, share: float, factor: float) -> Floats:
     """What `Scorer.judge` makes of the answers of its networks."""
-    matrix, page, keys = _told(features)
+    _, found, matrix, page, keys = astuple(features)
     cells = np.ascontiguousarray(matrix, np.float32)
-    words = _HELD_WORDS(features.blocks)
+    words = _pieces(found)[0]
     return np.frombuffer(_native.scores(networks, cells, page, keys, words, share, factor), _FLOATS)
 
 
@@ -204,21 +196,21 @@ def types(bound: float, *arrays: Floats) -> object:
 
 def odds(types: object, features: Features) -> list[float]:
     """What `Scorer.odds` gives."""
-    return _native.odds(types, _HELD_PAGE(features))
+    return _native.odds(types, astuple(features)[3])
 
 
-def choose(scores: Floats, found: Blocks, recall: float = 1.0) -> Flags:
+def choose(scores: Floats, found: Blocks, recall: float = 1.0) -> Choice:
     """What `selection.choose` gives."""
-    words = _HELD_WORDS(found)
-    return np.frombuffer(
-        _native.choose(found.texts, scores, words, selection.FLOOR, recall), _FLAGS
-    )
+    given = (found.texts, scores, _pieces(found)[0], selection.FLOOR, recall)
+    flags, words, surest = _native.choose(*given)
+    return Choice(np.frombuffer(flags, _FLAGS), words, surest)
 
 
 def prune(outline: Outline, found: Blocks, chosen: Flags) -> Outline:
     """What `pruning.prune` does."""
     rows = _rows(outline)
-    given = (outline.nodes, *rows, *_kept_pieces(found), chosen)
+    words, _, first, row, block, _ = _pieces(found)
+    given = (outline.nodes, *rows, words, first, row, block, chosen)
     left, starts = _native.prune(*given)
     return _outline(outline.nodes, *rows[:-1], left, starts, outline.doublings, outline.cut)
 
@@ -226,7 +218,7 @@ def prune(outline: Outline, found: Blocks, chosen: Flags) -> Outline:
 def chosen_text(chosen: Flags, found: Blocks, outline: Outline) -> str:
     """What `selection.chosen_text` gives."""
     code, _, last = _tree(outline)
-    _, first, row, block = _kept_pieces(found)
+    _, _, first, row, block, _ = _pieces(found)
     shown = outline.rows_of("pre")
     texts = found.texts
     return _native.chosen_text(outline.nodes, texts, code, last, first, row, block, shown, chosen)

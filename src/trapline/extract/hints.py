@@ -5,11 +5,10 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-import numpy as np
 import turbohtml
 
-from trapline.extract import marks
-from trapline.extract.outline import Floats
+from trapline.extract import jsonld, marks
+from trapline.extract.head import Head, read_head
 
 _URL_HINTS: Final = tuple(
     re.compile(pattern)
@@ -48,12 +47,10 @@ _GENERATORS: Final = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_GENERATOR: Final = 1_000
-COUNT: Final = len(_URL_HINTS) + 2 + len(_OPEN_GRAPH) + len(SCHEMA_GROUPS) + 5
-
-
-# One by one: a list of selectors looks at every element, one for a tag at those of the tag.
-_DESCRIPTIONS: Final = ('meta[name="description"]', 'meta[property="og:description"]')
-_LINKED_DATA: Final = 'script[type="application/ld+json"]'
+_KINDS_OF_GENERATORS: Final = _GENERATORS.groups
+_NO_OPEN_GRAPH: Final = [0.0] * len(_OPEN_GRAPH)
+_NO_SCHEMA: Final = [0.0] * len(SCHEMA_GROUPS)
+COUNT: Final = len(_URL_HINTS) + 2 + len(_OPEN_GRAPH) + len(SCHEMA_GROUPS) + _KINDS_OF_GENERATORS
 
 
 class Said(NamedTuple):
@@ -63,29 +60,24 @@ class Said(NamedTuple):
     hints: list[float]
 
 
-def read_said(tree: turbohtml.Document, url: str, marked: int) -> Said:
-    """`marked` is what the page's source can hold."""
-    return Said(read_echo(tree), _values(tree, url, marked))
-
-
-def read_echo(tree: turbohtml.Document) -> frozenset[str]:
-    """The words of the page's title and of its descriptions."""
-    title = tree.find("title")
-    words = title.text.split() if title else []
-    for selector in _DESCRIPTIONS:
-        for tag in tree.select(selector):
-            words += (tag.attr("content") or "").split()
-    return frozenset(words)
-
-
-def read_hints(tree: turbohtml.Document, url: str, marked: int = marks.EVERYTHING) -> Floats:
-    """`marked` is what the page's source can hold."""
-    return np.array(_values(tree, url, marked), dtype=np.float32)
-
-
-def _values(tree: turbohtml.Document, url: str, marked: int) -> list[float]:
-    schema = _from_schema(tree, microdata=bool(marked & marks.TYPED))
-    return [*_from_url(url), *_from_open_graph(tree), *schema, *_from_generator(tree)]
+def read_said(
+    tree: turbohtml.Document, url: str, head: Head | None = None, marked: int = marks.EVERYTHING
+) -> Said:
+    """`head` is the page's, if it is already read; `marked` what its source can hold."""
+    head = head or read_head(tree)
+    words = head.titles[0].text.split() if head.titles else []
+    kind, generators = None, [0.0] * _KINDS_OF_GENERATORS
+    for name, about, content, _ in head.metas:
+        said = content or ""
+        if name == "description" or about == "og:description":
+            words += said.split()
+        if about == "og:type" and kind is None:
+            kind = said.lower()
+        if name == "generator" and (number := _kind_of_generator(said[:_LONGEST_GENERATOR])):
+            generators[number - 1] = 1.0
+    graph = [float(name in kind) for name in _OPEN_GRAPH] if kind else _NO_OPEN_GRAPH
+    schema = _from_schema(tree, head, microdata=bool(marked & marks.TYPED))
+    return Said(frozenset(words), [*_from_url(url), *graph, *schema, *generators])
 
 
 def _from_url(url: str) -> list[float]:
@@ -110,28 +102,16 @@ def _parts(url: str) -> tuple[str, str, str]:
     return parts.netloc, parts.path, parts.query
 
 
-def _from_open_graph(tree: turbohtml.Document) -> list[float]:
-    tag = tree.select_one('meta[property="og:type"]')
-    kind = ((tag.attr("content") if tag else None) or "").lower()
-    return [float(name in kind) for name in _OPEN_GRAPH]
-
-
-def _from_schema(tree: turbohtml.Document, *, microdata: bool) -> list[float]:
+def _from_schema(tree: turbohtml.Document, head: Head, *, microdata: bool) -> list[float]:
+    if not head.scripts and not microdata:
+        return _NO_SCHEMA
     found: set[str] = set()
-    for script in tree.select(_LINKED_DATA):
-        found.update(_SCHEMA.findall(script.text))
+    for script in head.scripts:
+        if (script.attr("type") or "").lower() == jsonld.TYPE:
+            found.update(_SCHEMA.findall(script.text))
     for element in tree.select(_MICRODATA) if microdata else ():
         found.add((element.attr("itemtype") or "").rpartition("/")[2])
     return [float(not found.isdisjoint(group)) for group in SCHEMA_GROUPS]
-
-
-def _from_generator(tree: turbohtml.Document) -> list[float]:
-    flags = [0.0] * 5
-    for tag in tree.select('meta[name="generator"]'):
-        kind = _kind_of_generator((tag.attr("content") or "")[:_LONGEST_GENERATOR])
-        if kind:
-            flags[kind - 1] = 1.0
-    return flags
 
 
 @lru_cache(maxsize=256)

@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 import turbohtml
 
 Node = dict[str, object]
+TYPE = "application/ld+json"
 MAX_NODES = 5_000
 _MAX_DEPTH = 24
 _MAX_BLOCK = 4_000_000
@@ -21,13 +22,25 @@ _PREFIX = re.compile(r"^(?:https?://(?:www\.)?schema\.org/|schema:)", re.IGNOREC
 
 def read_nodes(tree: turbohtml.Document) -> list[Node]:
     """Every top-level node of a page's JSON-LD, graphs and arrays laid flat."""
+    return nodes_of(read_scripts(tree))
+
+
+def read_scripts(tree: turbohtml.Document) -> list[turbohtml.Element]:
+    """The elements that have a page's JSON-LD."""
+    return [
+        script
+        for script in tree.find_all("script")
+        if (kind := script.attr("type")) and kind.strip().lower().startswith(TYPE)
+    ]
+
+
+def nodes_of(scripts: Iterable[turbohtml.Element]) -> list[Node]:
+    """As `read_nodes`, of elements that were found."""
     nodes: list[Node] = []
-    for script in tree.find_all("script"):
-        kind = script.attr("type")
-        if kind and kind.strip().lower().startswith("application/ld+json"):
-            nodes.extend(_flatten(decode(script.text[:_MAX_BLOCK]), _MAX_DEPTH))
-            if len(nodes) >= MAX_NODES:
-                break
+    for script in scripts:
+        nodes.extend(_flatten(decode(script.text[:_MAX_BLOCK]), _MAX_DEPTH))
+        if len(nodes) >= MAX_NODES:
+            break
     return nodes[:MAX_NODES]
 
 

@@ -2,12 +2,12 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 from operator import methodcaller
 
 import numpy as np
 import turbohtml
+from msgspec import Struct
 from msgspec.structs import replace
 
 from trapline.extract import compiled, marks
@@ -24,8 +24,7 @@ _MAX_TEXT = 500
 _TEXT_BUDGET = 4_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
+class Links(Struct, frozen=True):
     """`on_page`: http(s) links, each URL once, in the order of the page. `other`: mailto: etc."""
 
     on_page: tuple[Link, ...] = ()

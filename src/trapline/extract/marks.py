@@ -16,7 +16,7 @@ except ImportError:
 DATED: Final = 1 << 0
 """An element is marked as the date of publication."""
 CREDITED: Final = 1 << 1
-"""An element or a link is marked as the author."""
+"""An element is marked as the author."""
 AUTHOR_LINK: Final = 1 << 2
 DATE_CLASS: Final = 1 << 3
 AUTHOR_CLASS: Final = 1 << 4
@@ -30,6 +30,8 @@ FOOTNOTE: Final = 1 << 9
 """A link is marked as one to a footnote."""
 TYPED: Final = 1 << 10
 """An element is marked as something that tells the page's type."""
+AUTHOR_REL: Final = 1 << 11
+"""A link is marked as one to the author."""
 EVERYTHING: Final = -1
 
 # Each type that `hints` knows has one of them.
@@ -42,7 +44,7 @@ _TYPES: Final = (
 _RULES: Final = (
     ("itemprop", ("datepublished",), False, DATED),
     ("itemprop", ("author",), False, CREDITED),
-    ("rel", ("author",), False, CREDITED),
+    ("rel", ("author",), False, AUTHOR_REL),
     ("href", ("/author",), False, AUTHOR_LINK),
     ("class", ("date", "publish", "posted"), False, DATE_CLASS),
     ("class", ("author", "byline", "username"), False, AUTHOR_CLASS),

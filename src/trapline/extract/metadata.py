@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 import turbohtml
 from msgspec.structs import replace
 
-from trapline.extract import jsonld
 from trapline.extract.byline import Byline, squeezed
 from trapline.extract.dates import date_in_url
+from trapline.extract.head import Head, Meta, read_head
 from trapline.extract.headline import read_headline
 from trapline.extract.language import declared_language, detected_language
 from trapline.extract.marks import EVERYTHING
@@ -45,16 +45,12 @@ _FIRECRAWL_NAMES = {
     "dcterms.type": "dcTermsType",
 }
 _LISTS = ("ogLocaleAlternate",)
-# Of the links in a page's head those that are looked at.
-_TELLING = frozenset(
-    ("canonical", "alternate", "icon", "apple-touch-icon", "apple-touch-icon-precomposed")
-)
+_ICONS = ("icon", "apple-touch-icon", "apple-touch-icon-precomposed")
 _FEED_TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 _WORDS_A_MINUTE = 220
 _MAX_VALUE = 10_000
 _LONGEST_MEAN = 12
 _SHORT_TEXT = 500
-_MAX_TAGS = 2_000
 _MAX_REPEATED = 100
 _DENSE = re.compile("[\u3040-\u9fff]+")
 
@@ -62,19 +58,19 @@ _DENSE = re.compile("[\u3040-\u9fff]+")
 def read_metadata(
     tree: turbohtml.Document,
     resolver: Resolver,
-    nodes: list[jsonld.Node] | None = None,
+    head: Head | None = None,
     marked: int = EVERYTHING,
 ) -> Metadata:
     """Everything that the page declares.
 
-    `nodes` is its JSON-LD, if it is already read; `marked` what its source can hold.
+    `head` is the page's, if it is already read; `marked` what its source can hold.
     """
-    declared = _declared(tree)
+    head = head or read_head(tree)
+    declared = _declared(head.metas)
     folded = _folded(declared)
-    byline = Byline(tree, folded, jsonld.read_nodes(tree) if nodes is None else nodes, marked)
+    byline = Byline(tree, folded, head.nodes, marked)
     root = tree.root
-    links = _telling_links(tree)
-    title = _title(tree, folded)
+    title = _title(tree, head, folded)
     return Metadata(
         title=title,
         headline=read_headline(tree, title, folded),
@@ -88,15 +84,15 @@ def read_metadata(
         author=byline.author,
         published=byline.published or date_in_url(resolver.page),
         modified=byline.modified,
-        canonical=resolver.first(link.attr("href") for rel, link in links if "canonical" in rel),
+        canonical=_linked(head, "canonical", resolver),
         site_name=_first(
             folded, ("og:site_name", "application-name", "apple-mobile-web-app-title")
         ),
-        favicon=_favicon(links, resolver),
+        favicon=_favicon(head, resolver),
         robots=_first(folded, ("robots",)),
         keywords=_keywords(_first(folded, ("keywords", "news_keywords"))),
-        feeds=_feeds(links, resolver),
-        alternates=_alternates(links, resolver),
+        feeds=_feeds(head, resolver),
+        alternates=_alternates(head, resolver),
         declared=declared,
     )
 
@@ -130,19 +126,13 @@ def robots_directives(robots: str | None) -> frozenset[str]:
     return frozenset(found | {"noindex", "nofollow"} if "none" in found else found)
 
 
-def _declared(tree: turbohtml.Document) -> Declared:
+def _declared(metas: Iterable[Meta]) -> Declared:
     """Every meta tag under its own name, and under Firecrawl's name if it has one."""
     found: Declared = {}
-    for meta in tree.find_all("meta")[:_MAX_TAGS]:
-        content = meta.attr("content")
-        name = (
-            meta.attr("name")
-            or meta.attr("property")
-            or meta.attr("itemprop")
-            or meta.attr("http-equiv")
-        )
-        if name and content is not None:
-            _add(found, name.strip(), content.strip()[:_MAX_VALUE])
+    for name, about, content, meta in metas:
+        known = name or about or meta.attr("itemprop") or meta.attr("http-equiv")
+        if known and content is not None:
+            _add(found, known.strip(), content.strip()[:_MAX_VALUE])
         elif charset := meta.attr("charset"):
             found.setdefault("charset", charset)
     return found
@@ -180,9 +170,9 @@ def _first(folded: Mapping[str, str], names: Iterable[str]) -> str | None:
     return None
 
 
-def _title(tree: turbohtml.Document, folded: Mapping[str, str]) -> str | None:
+def _title(tree: turbohtml.Document, head: Head, folded: Mapping[str, str]) -> str | None:
     # A <title> inside an inline SVG names a drawing, not the page.
-    for title in tree.find_all("title"):
+    for title in head.titles:
         if title.namespace is turbohtml.Namespace.HTML and (text := squeezed(title.text)):
             return text
     declared = _first(folded, ("og:title", "twitter:title", "dc.title", "dcterms.title", "title"))
@@ -190,34 +180,39 @@ def _title(tree: turbohtml.Document, folded: Mapping[str, str]) -> str | None:
     return declared or (squeezed(heading.text) or None if heading else None)
 
 
-def _telling_links(tree: turbohtml.Document) -> list[tuple[list[str], turbohtml.Element]]:
-    found = (((link.attr("rel") or "").lower().split(), link) for link in tree.find_all("link"))
-    return [(rel, link) for rel, link in found if not _TELLING.isdisjoint(rel)]
-
-
-def _favicon(links: list[tuple[list[str], turbohtml.Element]], resolver: Resolver) -> str | None:
-    for wanted in ("icon", "apple-touch-icon", "apple-touch-icon-precomposed"):
-        if url := resolver.first(link.attr("href") for rel, link in links if wanted in rel):
+def _linked(head: Head, rel: str, resolver: Resolver) -> str | None:
+    """The first web address of those that are linked as this."""
+    for link in head.links.get(rel, ()):
+        if url := resolver.absolute(link.attr("href") or ""):
             return url
     return None
 
 
-def _feeds(links: list[tuple[list[str], turbohtml.Element]], resolver: Resolver) -> tuple[str, ...]:
+def _favicon(head: Head, resolver: Resolver) -> str | None:
+    for rel in _ICONS:
+        if url := _linked(head, rel, resolver):
+            return url
+    return None
+
+
+def _feeds(head: Head, resolver: Resolver) -> tuple[str, ...]:
+    if "alternate" not in head.links:
+        return ()
     found = (
         resolver.absolute(link.attr("href") or "")
-        for rel, link in links
-        if "alternate" in rel and (link.attr("type") or "").strip().lower() in _FEED_TYPES
+        for link in head.links["alternate"]
+        if (link.attr("type") or "").strip().lower() in _FEED_TYPES
     )
     return tuple(dict.fromkeys(url for url in found if url))
 
 
-def _alternates(
-    links: list[tuple[list[str], turbohtml.Element]], resolver: Resolver
-) -> tuple[tuple[str, str], ...]:
+def _alternates(head: Head, resolver: Resolver) -> tuple[tuple[str, str], ...]:
+    if "alternate" not in head.links:
+        return ()
     found = (
         (language.strip(), resolver.absolute(link.attr("href") or ""))
-        for rel, link in links
-        if "alternate" in rel and (language := link.attr("hreflang"))
+        for link in head.links["alternate"]
+        if (language := link.attr("hreflang"))
     )
     return tuple(dict.fromkeys((language, url) for language, url in found if url))
 

@@ -6,7 +6,6 @@ That keeps everything downstream free of per-node Python.
 """
 
 import re
-from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
@@ -14,6 +13,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import turbohtml
+from msgspec import Struct
+from msgspec.structs import replace
 
 Ints: TypeAlias = npt.NDArray[np.intp]
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -60,8 +61,7 @@ def tag_set(names: str) -> Flags:
     return table
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(Struct, frozen=True):
     """Row 0 is the document; `last` is the row of a node's last descendant (itself for a leaf)."""
 
     nodes: list[Any]

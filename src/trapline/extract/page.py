@@ -5,20 +5,21 @@ Modules that describe a page (`metadata`, `links`, `structured`, …) take the p
 pruned to its main content. Files that are not HTML go to `documents`.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import turbohtml
+from msgspec import Struct
 
-from trapline.extract import jsonld, markdown
+from trapline.extract import markdown
 from trapline.extract.branding import read_branding
 from trapline.extract.charset import Decoded, decode
 from trapline.extract.cleaning import clean_html
 from trapline.extract.collector import collector_held_off
 from trapline.extract.documents import Kind, Limits, kind_of, read_document
 from trapline.extract.fallback import asks_for_scripts, fallback_text
+from trapline.extract.head import Head, read_head
+from trapline.extract.hints import read_said
 from trapline.extract.images import read_images
 from trapline.extract.links import read_links
 from trapline.extract.marks import read_marks
@@ -28,7 +29,8 @@ from trapline.extract.pruning import open_templates
 from trapline.extract.reader import choose, chosen_text, prune, read_outline, with_headline
 from trapline.extract.reading import Features
 from trapline.extract.resolve import Resolver
-from trapline.extract.scorer import Scorer, shipped_scorer
+from trapline.extract.scorer import Scorer, likeliest_type, shipped_scorer
+from trapline.extract.selection import Choice, choice_of
 from trapline.extract.structured import read_structured
 from trapline.extract.summary import summarise
 from trapline.extract.targets import Targets
@@ -70,20 +72,20 @@ def extract_html(
     """As `extract`, for text that is known to be HTML, and with a model of one's own."""
     tree = turbohtml.parse(decoded.text, positions=False, allow_declarative_shadow_roots=False)
     formats = options.formats
-    # This search makes the parser's index of tags, which the following ones look into.
-    nodes = jsonld.read_nodes(tree)
+    # Its first search makes the parser's index of tags, which the following ones look into.
+    head = read_head(tree)
     resolver = Resolver(tree, url)
     marked = read_marks(decoded.source)
-    metadata = read_metadata(tree, resolver, nodes, marked)
+    metadata = read_metadata(tree, resolver, head, marked)
     outline = read_outline(tree)
     links = read_links(tree, resolver, outline, marked).on_page if Format.LINKS in formats else ()
     images = read_images(tree, resolver) if Format.IMAGES in formats else ()
     structured = (
-        read_structured(tree, url, nodes).as_json() if Format.STRUCTURED in formats else None
+        read_structured(tree, url, head.nodes).as_json() if Format.STRUCTURED in formats else None
     )
     branding = read_branding(tree, resolver, metadata) if Format.BRANDING in formats else None
     content = _Contents(options, scorer or shipped_scorer(), marked).read(
-        tree, outline, resolver, nodes
+        tree, outline, resolver, head
     )
     metadata = describe_text(metadata, content.text, content.words)
     doubt = _DOUBTED_CHARSET.format(decoded.encoding) if decoded.doubtful else None
@@ -102,13 +104,12 @@ def extract_html(
         structured=structured,
         branding=branding,
         summary=_summary(content.text, metadata) if Format.SUMMARY in formats else None,
-        warning=_sentences((content.warning, doubt)),
+        warning=_sentences(content.warning, doubt),
         charset=decoded.encoding,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     page_type: PageType
     text: str
     markdown: str
@@ -128,12 +129,11 @@ class Content:
             f"{self.text}\n{text}",
             self.markdown and f"{self.markdown}\n{paragraph.to_markdown().strip()}\n",
             self.html and f"{self.html}\n{paragraph.html}",
-            _sentences((self.warning, NOTE)),
+            _sentences(self.warning, NOTE),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Contents:
+class _Contents(Struct, frozen=True):
     """Reads the content of pages, as asked for."""
 
     options: ExtractOptions
@@ -146,42 +146,43 @@ class _Contents:
         tree: turbohtml.Document,
         outline: Outline,
         resolver: Resolver,
-        nodes: list[jsonld.Node],
+        head: Head,
     ) -> Content:
         """The tree is pruned to what is returned."""
         for selector in self.options.exclude_tags:
             tree.remove(selector)
         if self.options.exclude_tags:
-            outline = read_outline(tree)
-        reading = self.scorer.features(tree, outline, resolver.page, self.marked)
-        chosen, doubt = self._chosen(reading, tree)
+            outline, head = read_outline(tree), read_head(tree)
+        said = read_said(tree, resolver.page, head, self.marked)
+        reading = self.scorer.features(outline, said)
+        odds = self.scorer.odds(reading)
+        chosen, words, surest = self._chosen(reading, tree, odds)
         text = chosen_text(chosen, reading.blocks, outline)
-        page_type = self.scorer.page_type(reading)
-        warnings = [doubt, _CUT if outline.cut else None]
+        page_type = likeliest_type(odds)
+        doubt = _UNSURE if surest < _UNSURE_BELOW else None
+        cut = _CUT if outline.cut else None
         if not text or (asks_for_scripts(text) and _without_scripts(reading, chosen)):
             text, missing = fallback_text(tree)
-            return Content(page_type, text, text, None, _sentences([missing, *warnings]))
+            return Content(page_type, text, text, None, _sentences(missing, doubt, cut))
         # The parser's index of tags, which knows it, is gone with the first cut.
         body = tree.find("body") or tree.root
         left = prune(outline, reading.blocks, self._shown(chosen, reading))
         html, written = self._rendered(body, left, resolver)
-        words = int(reading.blocks.words[chosen].sum())
-        content = Content(page_type, text, written, html, _sentences(warnings), words)
+        content = Content(page_type, text, written, html, _sentences(doubt, cut), words)
         if not self._takes_main_content():
             return content
-        return content.with_more(unshown_description(nodes, words, reading.blocks.texts))
+        return content.with_more(unshown_description(head.nodes, words, reading.blocks.texts))
 
-    def _chosen(self, reading: Features, tree: turbohtml.Document) -> tuple[Flags, str | None]:
+    def _chosen(self, reading: Features, tree: turbohtml.Document, odds: list[float]) -> Choice:
         blocks = reading.blocks
         if self.options.include_tags:
             wanted = [element for tag in self.options.include_tags for element in tree.select(tag)]
             rows = reading.outline.found(wanted)
-            return reading.outline.enclosing(rows, blocks.first) > 0, None
+            return choice_of(reading.outline.enclosing(rows, blocks.first) > 0, blocks)
         if not self._takes_main_content() or not len(blocks):
-            return np.ones(len(blocks), dtype=np.bool_), None
-        judged = self.scorer.judge(reading)
-        unsure = float(judged.scores.max()) < _UNSURE_BELOW
-        return choose(judged.scores, blocks, judged.recall), _UNSURE if unsure else None
+            return choice_of(np.ones(len(blocks), dtype=np.bool_), blocks)
+        judged = self.scorer.judge(reading, odds)
+        return choose(judged.scores, blocks, judged.recall)
 
     def _takes_main_content(self) -> bool:
         return self.options.only_main_content and not self.options.include_tags
@@ -218,5 +219,5 @@ def _summary(text: str, metadata: Metadata) -> str:
     return summarise(text, title=metadata.title)
 
 
-def _sentences(warnings: Iterable[str | None]) -> str | None:
+def _sentences(*warnings: str | None) -> str | None:
     return " ".join(filter(None, warnings)) or None

@@ -6,13 +6,14 @@ from trapline.extract import compiled, pruning, selection
 from trapline.extract.blocks import Blocks
 from trapline.extract.outline import Flags, Floats, Outline
 from trapline.extract.outline import read_outline as read_outline_in_python
+from trapline.extract.selection import Choice
 
 
 def read_outline(tree: turbohtml.Document) -> Outline:
     return compiled.read_outline(tree) if compiled.AVAILABLE else read_outline_in_python(tree)
 
 
-def choose(scores: Floats, blocks: Blocks, recall: float) -> Flags:
+def choose(scores: Floats, blocks: Blocks, recall: float) -> Choice:
     if compiled.AVAILABLE:
         return compiled.choose(scores, blocks, recall)
     return selection.choose(scores, blocks, recall)

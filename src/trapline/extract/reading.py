@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-import turbohtml
+from msgspec import Struct
 
 from trapline.extract.blocks import Blocks, read_blocks
 from trapline.extract.features import (
@@ -16,7 +16,7 @@ from trapline.extract.features import (
     read_layout,
     text_counts,
 )
-from trapline.extract.hints import read_echo, read_hints
+from trapline.extract.hints import Said
 from trapline.extract.outline import Floats, Ints, Outline
 from trapline.extract.vocabulary import (
     SHORT,
@@ -32,8 +32,7 @@ from trapline.extract.vocabulary import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(Struct, frozen=True):
     """What the model is told of a page; made by `Reading` or by the compiled reader."""
 
     outline: Outline
@@ -111,12 +110,12 @@ class Reading:
         )
 
 
-def read_page(tree: turbohtml.Document, outline: Outline, url: str) -> Reading:
+def read_page(outline: Outline, said: Said) -> Reading:
     blocks = read_blocks(outline)
     names = read_names(outline)
     layout = read_layout(outline, blocks, names.classes)
     counts = text_counts(blocks.texts)
     totals = Totals(layout, counts[:, STOPS])
-    columns = block_columns(layout, totals, counts, read_echo(tree))
-    page_names, page = page_vector(layout, totals, columns, read_hints(tree, url))
+    columns = block_columns(layout, totals, counts, said.echo)
+    page_names, page = page_vector(layout, totals, columns, np.array(said.hints, dtype=np.float32))
     return Reading(outline, blocks, layout, names, read_sections(layout), columns, page_names, page)

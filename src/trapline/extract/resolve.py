@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Protocol
 
 import ada_url
@@ -24,13 +24,16 @@ _PLAIN = re.compile(
     rf"|((?:\.\./){{0,{_MAX_UPS}}}+)([A-Za-z0-9_~\-]{_SAFE})"
 )
 _CONTROLS = "".join(map(chr, range(0x21)))
+# With one of these a reference is a URL of its own, and none of a page.
+_OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.\-]*+:", re.IGNORECASE)
 MAX_URL_LENGTH = 8192
 """Longer references are left out: no server takes them, and traps make them."""
 
 
 # URLs that the parser would give back as they are; a port is one that no scheme has by default.
 _PLAIN_PAGE = re.compile(
-    rf"(https?://(?:(?:[a-z0-9\-]++\.)++[a-z]{{2,}}|127\.0\.0\.1|localhost)(?::[1-5]?[1-9][0-9]{{3}})?)/(?!/){_SAFE}"
+    r"https?://(?:(?:[a-z0-9\-]++\.)++[a-z]{2,}|127\.0\.0\.1|localhost)"
+    rf"(?::(?:[1-5][0-9]{{4}}|6[0-4][0-9]{{3}}|[1-9][0-9]{{3}}))?/(?!/){_SAFE}"
 )
 
 
@@ -43,8 +46,7 @@ class Resolver:
             plain = None
         self.page = url if plain else _parsed(url) or ""
         self.base = _base_of(tree, self.page)
-        origin = plain[1] if plain and self.base == url else _origin_of(self.base)
-        above = _directories(self.base) if origin else []
+        origin, above = _place_of(self.base)
         made = PlainReferences if CompiledReferences is None else CompiledReferences
         self.references: References = made(origin, above, partial(_resolved, self.base))
         self.absolute = self.references.absolute
@@ -95,7 +97,7 @@ class PlainReferences:
 
 def _resolved(base: str, reference: str) -> str | None:
     reference = reference.strip(_CONTROLS)
-    if not reference or len(reference) > MAX_URL_LENGTH:
+    if not reference or len(reference) > MAX_URL_LENGTH or _OTHER_SCHEME.match(reference):
         return None
     joined = _joined(base, reference)
     return joined if joined and joined.startswith(("http://", "https://")) else None
@@ -117,25 +119,34 @@ def _parsed(url: str) -> str | None:
 
 def _base_of(tree: turbohtml.Document, page: str) -> str:
     element = tree.find("base", href=True)
-    href = (element.attr("href") or "").strip(_CONTROLS) if element else ""
+    if element is None:
+        return page
+    href = (element.attr("href") or "").strip(_CONTROLS)
     joined = _joined(page, href) if href else None
     return joined if joined and joined.startswith(("http://", "https://")) else page
 
 
-def _origin_of(url: str) -> str:
-    if not url.startswith(("http://", "https://")):
-        return ""
-    return ada_url.URL(url).origin
-
-
-def _directories(base: str) -> list[str]:
-    """Where a page's relative names start: at its directory, the one above that, and so on."""
+def _place_of(base: str) -> tuple[str, list[str]]:
+    """A page's origin and the directories above it; neither for what is no web address."""
+    if not base.startswith(("http://", "https://")):
+        return "", []
     address = base.partition("#")[0].partition("?")[0]
-    root = address.index("/", len("https://"))
+    return _place_of_names(address[: address.rindex("/") + 1])
+
+
+@lru_cache(maxsize=256)
+def _place_of_names(directory: str) -> tuple[str, list[str]]:
+    """Remembered, for a site's pages share their directories."""
+    return ada_url.URL(directory).origin, _directories(directory)
+
+
+def _directories(directory: str) -> list[str]:
+    """Where a page's relative names start: at its directory, the one above that, and so on."""
+    root = directory.index("/", len("https://"))
     found: list[str] = []
-    end = len(address)
+    end = len(directory)
     while len(found) <= _MAX_UPS and end > root:
-        end = address.rfind("/", root, end)
-        found.append(address[: end + 1])
+        end = directory.rfind("/", root, end)
+        found.append(directory[: end + 1])
     # From the topmost directory no way leads up.
     return found + found[-1:] * (_MAX_UPS + 1 - len(found))

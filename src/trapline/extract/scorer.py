@@ -8,7 +8,7 @@ thread are kept or dropped together. Networks that were trained apart can be ave
 
 import io
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from math import exp
@@ -16,12 +16,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import turbohtml
+from msgspec.structs import replace
 
 from trapline.extract import compiled
 from trapline.extract.features import PAGE_SIZE
-from trapline.extract.hints import read_said
-from trapline.extract.marks import EVERYTHING
+from trapline.extract.hints import Said
 from trapline.extract.outline import Floats, Ints, Outline
 from trapline.extract.reading import Features, read_page
 from trapline.extract.vocabulary import Scores, Vocabulary
@@ -51,7 +50,8 @@ TYPES: Final = (
     PageType.PRODUCT,
     PageType.SERVICE,
 )
-_GRIDS: Final = [TYPES.index(PageType.COLLECTION), TYPES.index(PageType.LISTING)]
+_COLLECTION: Final = TYPES.index(PageType.COLLECTION)
+_LISTING: Final = TYPES.index(PageType.LISTING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +174,11 @@ class Scorer:
     networks: Ensemble
     type_weights: tuple[Floats, ...]
 
-    def features(
-        self, tree: turbohtml.Document, outline: Outline, url: str, marked: int = EVERYTHING
-    ) -> Features:
-        """What this model wants to know of a page; `marked` is what its source can hold."""
+    def features(self, outline: Outline, said: Said) -> Features:
+        """What this model wants to know of a page."""
         if not compiled.AVAILABLE:
-            return read_page(tree, outline, url).features(self.vocabulary)
+            return read_page(outline, said).features(self.vocabulary)
         blocks = compiled.read_blocks(outline)
-        said = read_said(tree, url, marked)
         width = len(self.mean) - PAGE_SIZE - len(said.hints)
         return compiled.read_features(outline, blocks, said, self._lexicons, width)
 
@@ -198,8 +195,9 @@ class Scorer:
             for network in self.networks.networks
         )
 
-    def judge(self, features: Features) -> Judgement:
-        grid = self._grid_chance(features)
+    def judge(self, features: Features, odds: list[float] | None = None) -> Judgement:
+        """`odds` are those of the page's types, if they are known."""
+        grid = _grid_chance(odds or self.odds(features))
         share = 1 - _UNHEARD_OF_GRID * grid
         factor = _SOFTENED + (_SOFTENED_GRID - _SOFTENED) * grid
         scores = self._scores(features, share, factor)
@@ -232,14 +230,7 @@ class Scorer:
         page: Floats = (features.page - self.mean[-size:]) * self.scale[-size:]
         return np.clip(page, -_BOUND, _BOUND, out=page)
 
-    def _grid_chance(self, features: Features) -> float:
-        """How likely the page is a grid of cards or a list."""
-        odds = self._odds(features)
-        likeliest = max(odds)
-        chances = [exp(value - likeliest) for value in odds]
-        return sum(chances[number] for number in _GRIDS) / sum(chances)
-
-    def _odds(self, features: Features) -> list[float]:
+    def odds(self, features: Features) -> list[float]:
         """What speaks for each type of page."""
         if compiled.AVAILABLE:
             return compiled.odds(self._types, features)
@@ -254,9 +245,16 @@ class Scorer:
         size = len(self.type_weights[0])
         return compiled.types(_BOUND, self.mean[-size:], self.scale[-size:], *self.type_weights)
 
-    def page_type(self, features: Features) -> PageType:
-        odds = self._odds(features)
-        return TYPES[odds.index(max(odds))]
+
+def likeliest_type(odds: list[float]) -> PageType:
+    return TYPES[odds.index(max(odds))]
+
+
+def _grid_chance(odds: list[float]) -> float:
+    """How likely a page is a grid of cards or a list."""
+    likeliest = max(odds)
+    chances = [exp(value - likeliest) for value in odds]
+    return (chances[_COLLECTION] + chances[_LISTING]) / sum(chances)
 
 
 @cache

@@ -1,12 +1,12 @@
 """From scores to a choice of blocks: the choice whose expected word-F1 is highest."""
 
 from itertools import compress
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from trapline.extract.blocks import Blocks
-from trapline.extract.outline import Flags, Floats, Outline
+from trapline.extract.outline import Flags, Floats, Ints, Outline
 
 FLOOR: Final = 0.2
 """What a block must score to be taken, unless none does."""
@@ -15,7 +15,19 @@ _DATA_STARTS: Final = frozenset(('{"', "[{", "[["))
 _DATA_QUOTES: Final = 8
 
 
-def choose(scores: Floats, blocks: Blocks, recall: float = 1.0) -> Flags:
+class Choice(NamedTuple):
+    """Blocks that were chosen, how many words they have, and how sure the best block of the page is."""
+
+    flags: Flags
+    words: int
+    surest: float = 1.0
+
+
+def choice_of(flags: Flags, blocks: Blocks, surest: float = 1.0) -> Choice:
+    return Choice(flags, int(blocks.words[flags].sum()), surest)
+
+
+def choose(scores: Floats, blocks: Blocks, recall: float = 1.0) -> Choice:
     """Which blocks are main content; never none of them.
 
     Taken in order of score, blocks raise the expected overlap by their words times their score
@@ -23,14 +35,23 @@ def choose(scores: Floats, blocks: Blocks, recall: float = 1.0) -> Flags:
     `recall` is how much it counts beside precision, the square of the beta of F-beta.
     """
     if not len(blocks):
-        return np.zeros(0, dtype=np.bool_)
-    words = blocks.words.astype(np.float64)
+        return Choice(np.zeros(0, dtype=np.bool_), 0)
     order = np.argsort(-scores, kind="stable")
+    taken = _best_prefix(scores, order, blocks, recall)
+    return choice_of(_worth_keeping(taken, scores, blocks), blocks, float(scores[order[0]]))
+
+
+def _best_prefix(scores: Floats, order: Ints, blocks: Blocks, recall: float) -> Flags:
+    words = blocks.words.astype(np.float64)
     hits = (scores * words)[order]
     expected = np.cumsum(hits) / (np.cumsum(words[order]) + recall * hits.sum())
     taken = order[: int(np.argmax(expected)) + 1]
     chosen = np.zeros(len(blocks), dtype=np.bool_)
     chosen[taken] = True
+    return chosen
+
+
+def _worth_keeping(chosen: Flags, scores: Floats, blocks: Blocks) -> Flags:
     for enough in (chosen & (scores >= FLOOR), chosen):
         kept = _without_data(enough, blocks)
         if kept.any():

@@ -1,16 +1,16 @@
 """What the compiled reader must not be handed is refused: no array is read past its end."""
 
 import tracemalloc
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import turbohtml
+from msgspec.structs import replace
 
 from trapline.extract import _native, compiled, scorer, selection
 from trapline.extract.blocks import Blocks
-from trapline.extract.hints import Said
+from trapline.extract.hints import Said, read_said
 from trapline.extract.outline import TEXT_NODE, Ints, Outline
 from trapline.extract.tables import KINDS
 
@@ -33,7 +33,7 @@ class Page:
         self.hints: list[Any] = [0.5, 2]
         self.lexicons: tuple[object, ...] = (compiled.lexicon({"one": 1.0, "m": -1.0}),) * 4
         model = scorer.shipped_scorer()
-        self.width = model.features(tree, self.outline, URL).matrix.shape[1]
+        self.width = model.features(self.outline, read_said(tree, URL)).matrix.shape[1]
 
     def describe(self) -> None:
         said = Said(self.echo, self.hints)
@@ -196,13 +196,15 @@ def test_scores_that_are_no_numbers(page: Page) -> None:
     scores = np.array([np.nan, 0.3, 0.9, np.nan], np.float32)
     words = np.array([4, 5, 6, 7])
     found = replace(page.blocks, texts=["a", "b", "c", "d"], words=words)
-    chosen = compiled.choose(scores, found)
-    assert chosen.tolist() == [False, False, True, False]
-    assert chosen.tolist() == selection.choose(scores, found).tolist()
+    flags, chosen, surest = compiled.choose(scores, found)
+    assert flags.tolist() == [False, False, True, False]
+    assert flags.tolist() == selection.choose(scores, found).flags.tolist()
+    assert (chosen, surest) == (6, scores[2]) == selection.choose(scores, found)[1:]
     empty = replace(found, words=np.zeros(4, np.intp))
     scores = np.array([0.1, 0.3, 0.9, 0.9], np.float32)
     with np.errstate(invalid="ignore"):
-        assert compiled.choose(scores, empty).tolist() == selection.choose(scores, empty).tolist()
+        mine = selection.choose(scores, empty).flags.tolist()
+    assert compiled.choose(scores, empty).flags.tolist() == mine
 
 
 def test_nothing_is_kept_of_what_was_read_or_refused() -> None:

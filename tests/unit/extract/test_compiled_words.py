@@ -9,6 +9,7 @@ import pytest
 import turbohtml
 
 from trapline.extract import _native, compiled, scorer
+from trapline.extract.hints import read_said
 from trapline.extract.reading import read_page
 from trapline.extract.vocabulary import Vocabulary
 
@@ -58,9 +59,9 @@ def test_words_score_alike(letters: str, seed: int) -> None:
     ]
     title = f"<title>{some_text(chance, words, 9)}</title>"
     tree = turbohtml.parse(title + "".join(parts), positions=False)
-    outline = compiled.read_outline(tree)
-    reading = read_page(tree, outline, URL)
-    expected, found = reading.features(model.vocabulary), model.features(tree, outline, URL)
+    outline, said = compiled.read_outline(tree), read_said(tree, URL)
+    reading = read_page(outline, said)
+    expected, found = reading.features(model.vocabulary), model.features(outline, said)
     columns = [*reading.columns, *reading.word_columns(model.vocabulary)]
     wrong = np.abs(found.matrix - expected.matrix).max(axis=0) > CLOSE
     assert [name for name, differs in zip(columns, wrong, strict=True) if differs] == []
@@ -90,11 +91,11 @@ def test_as_many_scores_as_words() -> None:
     none: dict[str, float] = {}
     model = replace(scorer.shipped_scorer(), vocabulary=Vocabulary.of(none, words, none, none))
     tree = turbohtml.parse("".join(f"<p>word{number}" for number in range(1, 5_000, 71)))
-    found = model.features(tree, compiled.read_outline(tree), URL)
+    found = model.features(compiled.read_outline(tree), read_said(tree, URL))
     column = [*_columns(model, tree)].index("text_mean")
     assert np.allclose(found.matrix[:, column], np.arange(1, 5_000, 71) / 7)
 
 
 def _columns(model: scorer.Scorer, tree: turbohtml.Document) -> list[str]:
-    reading = read_page(tree, compiled.read_outline(tree), URL)
+    reading = read_page(compiled.read_outline(tree), read_said(tree, URL))
     return [*reading.columns, *reading.word_columns(model.vocabulary)]

@@ -44,5 +44,32 @@ def test_plain_urls_are_split_as_all_are(scheme: str, rest: str) -> None:
     ],
 )
 def test_urls_of_documentation(path: str, said: bool) -> None:
-    read = hints.read_hints(turbohtml.parse("<p>a"), f"https://example.com/{path}")
+    read = hints.read_said(turbohtml.parse("<p>a"), f"https://example.com/{path}").hints
     assert bool(read[3]) is said
+
+
+def hints_of(head: str, marked: int = 0) -> list[float]:
+    return hints.read_said(turbohtml.parse(head), "https://example.com/a", marked=marked).hints
+
+
+def test_what_the_head_says_of_the_type() -> None:
+    graph, schema, generator = len(hints_of("")) - 21, len(hints_of("")) - 16, -5
+    named = hints_of(
+        "<meta property=og:type content=My.Article><meta property=og:type content=product>"
+        "<meta name=generator content='Discourse 3'><meta name=Generator content=Shopify>"
+        '<script type=\'Application/LD+JSON\'>{"@type": "Recipe"}</script>'
+        '<script type=\'application/ld+json; charset=x\'>{"@type": "Event"}</script>'
+    )
+    assert named[graph:schema] == [1, 0, 0, 0, 0]
+    assert named[schema:generator] == [float(n == 7) for n in range(11)]
+    assert named[generator:] == [1, 0, 0, 0, 0]
+    assert not any(hints_of("<p>a")[graph:])
+
+
+def test_the_words_of_title_and_descriptions_are_an_echo() -> None:
+    head = (
+        "<title>A b</title><title>c</title><meta name=description content='d e'>"
+        "<meta property=og:description content=f><meta name=Description content=g>"
+        "<meta name=description><meta itemprop=description content=h>"
+    )
+    assert hints.read_said(turbohtml.parse(head), "").echo == frozenset("Abdef")

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import turbohtml
+from msgspec import structs
 
+from trapline.extract.hints import read_said
 from trapline.extract.outline import Floats
 from trapline.extract.reader import read_outline
 from trapline.extract.reading import Features
@@ -29,9 +31,9 @@ def taking_pages_for(kind: PageType) -> Scorer:
 def features(said: float = 1.0) -> Features:
     """A page's features; of what tells it from the average page, this share is said."""
     tree = turbohtml.parse(PAGE.read_text())
-    found = shipped_scorer().features(tree, read_outline(tree), "https://example.com/x")
+    found = shipped_scorer().features(read_outline(tree), read_said(tree, "https://example.com/x"))
     average = shipped_scorer().mean[-len(found.page) :]
-    return replace(found, page=average + np.float32(said) * (found.page - average))
+    return structs.replace(found, page=average + np.float32(said) * (found.page - average))
 
 
 def judged_as(kind: PageType, said: float = 1.0) -> Judgement:

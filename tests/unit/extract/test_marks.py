@@ -12,7 +12,8 @@ from trapline.extract.resolve import Resolver
 
 SEARCHES = {
     marks.DATED: "[itemprop~=datePublished]",
-    marks.CREDITED: "[itemprop~=author], [rel~=author]",
+    marks.CREDITED: "[itemprop~=author]",
+    marks.AUTHOR_REL: "[rel~=author]",
     marks.AUTHOR_LINK: "a[href*='/author']",
     marks.DATE_CLASS: "[class*=date], [class*=publish], [class*=posted]",
     marks.AUTHOR_CLASS: "[class*=author], [class*=byline], a.username",
@@ -31,9 +32,9 @@ PRESENT = (
     ('<i ITEMPROP = \n"datePublished">', marks.DATED),
     ("<i itemprop=date&#80;ublished>", marks.DATED),
     ("<i itemprop=author>", marks.CREDITED),
-    ("<a rel='me AUTHOR'>", marks.CREDITED),
-    ('<a title="b"rel=author>', marks.CREDITED),
-    ("<a/rel=author>", marks.CREDITED),
+    ("<a rel='me AUTHOR'>", marks.AUTHOR_REL),
+    ('<a title="b"rel=author>', marks.AUTHOR_REL),
+    ("<a/rel=author>", marks.AUTHOR_REL),
     ("<a href=/authors/x>", marks.AUTHOR_LINK),
     ("<a href='x?y=z&sol;author'>", marks.AUTHOR_LINK),
     ("<a href='x&#x2f;author'>", marks.AUTHOR_LINK),
@@ -108,9 +109,11 @@ def test_all_types_that_tell_of_pages_are_seen() -> None:
         page = f"<p>a</p><i itemscope itemtype='https://schema.org/{kind}'>b"
         seen, tree = marks.read_marks(page), turbohtml.parse(page)
         assert seen == marks.TYPED
-        expected = hints.read_hints(tree, "https://example.com/")
-        assert expected.sum() > hints.read_hints(tree, "https://example.com/", 0).sum()
-        assert (hints.read_hints(tree, "https://example.com/", seen) == expected).all()
+        expected = hints.read_said(tree, "https://example.com/")
+        assert sum(expected.hints) > sum(
+            hints.read_said(tree, "https://example.com/", marked=0).hints
+        )
+        assert hints.read_said(tree, "https://example.com/", marked=seen) == expected
 
 
 PIECES = st.sampled_from(

@@ -3,6 +3,7 @@
 import numpy as np
 import turbohtml
 
+from trapline.extract.hints import read_said
 from trapline.extract.outline import read_outline
 from trapline.extract.reading import Reading, read_page
 from trapline.extract.scorer import running_means
@@ -11,7 +12,7 @@ from trapline.extract.vocabulary import Vocabulary
 
 def reading(body: str) -> Reading:
     tree = turbohtml.parse(body)
-    return read_page(tree, read_outline(tree), "https://example.com/")
+    return read_page(read_outline(tree), read_said(tree, "https://example.com/"))
 
 
 def test_a_section_knows_the_heading_that_it_stands_under() -> None:

@@ -41,6 +41,9 @@ def test_a_reference_becomes_absolute(reference: str, url: str) -> None:
         "javascript:void(0)",
         "mailto:a@b.c",
         "data:text/plain,x",
+        "file:///docs/x",
+        " FTP://example.org/x",
+        "web+a.b-c:x",
         "http://[",
         "https://",
         "/" * 9000,
@@ -101,7 +104,9 @@ def test_relative_names_agree_with_the_whatwg_parser(base: str, reference: str) 
 
 
 HOSTS = st.sampled_from(["example.org", "localhost", "127.0.0.1", "a-b.example.co.uk", "1.2.3.4"])
-PORTS = st.sampled_from(["", ":80", ":443", ":8080", ":12345", ":65535", ":0080", ":99999"])
+PORTS = st.sampled_from(
+    ["", ":80", ":443", ":8080", ":12345", ":40291", ":60001", ":65535", ":0080", ":99999"]
+)
 PATHS = st.text(alphabet="ab/.~-_?=&%#é ", max_size=12)
 
 

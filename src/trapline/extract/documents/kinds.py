@@ -124,11 +124,17 @@ def spellings(kind: Kind) -> tuple[list[str], list[str]]:
 
 def kind_of(body: bytes, content_type: str | None, url: str) -> Kind:
     """What a body is. Its own signature counts most; a declared type decides between texts."""
+    if body.startswith(b"<!") and _is_called_html(content_type):
+        # What all the rest comes to for nearly every page.
+        return Kind.HTML
+    return _kind_by_look(body, content_type, url)
+
+
+def _kind_by_look(body: bytes, content_type: str | None, url: str) -> Kind:
     lead = body[:_LEAD].lstrip(b"\xef\xbb\xbf \t\r\n\x00")
     if not lead:
         return Kind.EMPTY if not body.strip(b"\x00 \t\r\n") else Kind.UNKNOWN
     if lead.startswith(b"<") and _is_called_html(content_type):
-        # What all of the following comes to for nearly every page.
         return Kind.IMAGE if _is_drawing(lead) else Kind.HTML
     if signed := _by_signature(body, lead):
         return signed

@@ -224,6 +224,45 @@ done:
     return result;
 }
 
+static int add_row(PyObject *rows, Py_ssize_t row) {
+    PyObject *number = PyLong_FromSsize_t(row);
+    int failed = number == NULL || PyList_Append(rows, number) < 0;
+    Py_XDECREF(number);
+    return failed ? -1 : 0;
+}
+
+/* The rows of nodes that are in the order of the page, as most are: how many of them were met. */
+static Py_ssize_t rows_in_order(PyObject *nodes, PyObject *wanted, PyObject *rows) {
+    Py_ssize_t size = PyList_GET_SIZE(nodes), count = PyList_GET_SIZE(wanted), met = 0;
+    for (Py_ssize_t row = 0; row < size && met < count; row++) {
+        if (PyList_GET_ITEM(nodes, row) == PyList_GET_ITEM(wanted, met)) {
+            if (add_row(rows, row) < 0) {
+                return -1;
+            }
+            met++;
+        }
+    }
+    return met;
+}
+
+static int rows_in_any_order(PyObject *nodes, PyObject *wanted, PyObject *rows) {
+    Py_ssize_t size = PyList_GET_SIZE(nodes), count = PyList_GET_SIZE(wanted);
+    int failed = 0;
+    Numbers places;
+    if (numbers_open(&places, count + 1) < 0) {
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        number_of(&places, (int64_t)(intptr_t)PyList_GET_ITEM(wanted, i));
+    }
+    for (Py_ssize_t row = 0; row < size && !failed; row++) {
+        int known = is_numbered(&places, (int64_t)(intptr_t)PyList_GET_ITEM(nodes, row));
+        failed = known && add_row(rows, row) < 0;
+    }
+    numbers_close(&places);
+    return failed ? -1 : 0;
+}
+
 /* The rows of some nodes, ascending; those of another tree have none. */
 PyObject *native_rows(PyObject *module, PyObject *args) {
     (void)module;
@@ -231,26 +270,13 @@ PyObject *native_rows(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &nodes, &PyList_Type, &wanted)) {
         return NULL;
     }
-    Py_ssize_t size = PyList_GET_SIZE(nodes), count = PyList_GET_SIZE(wanted);
-    Numbers places;
     PyObject *rows = PyList_New(0);
-    if (rows == NULL || numbers_open(&places, count + 1) < 0) {
-        Py_XDECREF(rows);
-        return NULL;
+    Py_ssize_t met = rows == NULL ? -1 : rows_in_order(nodes, wanted, rows);
+    int all = met == PyList_GET_SIZE(wanted);
+    if (met < 0 || (!all && (PyList_SetSlice(rows, 0, met, NULL) < 0 ||
+                             rows_in_any_order(nodes, wanted, rows) < 0))) {
+        Py_CLEAR(rows);
     }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        number_of(&places, (int64_t)(intptr_t)PyList_GET_ITEM(wanted, i));
-    }
-    for (Py_ssize_t row = 0; row < size && rows != NULL; row++) {
-        if (is_numbered(&places, (int64_t)(intptr_t)PyList_GET_ITEM(nodes, row))) {
-            PyObject *number = PyLong_FromSsize_t(row);
-            if (number == NULL || PyList_Append(rows, number) < 0) {
-                Py_CLEAR(rows);
-            }
-            Py_XDECREF(number);
-        }
-    }
-    numbers_close(&places);
     return rows;
 }
 

@@ -106,9 +106,20 @@ static int choose(PyObject *texts, const float *scores, const int64_t *words, do
     return 0;
 }
 
+/* The blocks that were chosen, how many words they have, and the best score of all. */
+static PyObject *choice_of(PyObject *flags, const int64_t *words, const Ranked *ranked) {
+    const char *chosen = PyByteArray_AS_STRING(flags);
+    Py_ssize_t size = PyByteArray_GET_SIZE(flags);
+    int64_t all = 0;
+    for (Py_ssize_t block = 0; block < size; block++) {
+        all += chosen[block] ? words[block] : 0;
+    }
+    return Py_BuildValue("OLf", flags, (long long)all, size ? ranked[0].score : 1.0f);
+}
+
 PyObject *native_choose(PyObject *module, PyObject *args) {
     (void)module;
-    PyObject *texts, *result = NULL;
+    PyObject *texts, *flags = NULL, *result = NULL;
     Py_buffer scores, words;
     float floor;
     double recall;
@@ -123,12 +134,13 @@ PyObject *native_choose(PyObject *module, PyObject *args) {
         PyErr_NoMemory();
     } else if (array_fits(&scores, size, sizeof(float)) == 0 &&
                array_fits(&words, size, sizeof(int64_t)) == 0 && texts_fit(texts) == 0) {
-        result = PyByteArray_FromStringAndSize(NULL, size);
+        flags = PyByteArray_FromStringAndSize(NULL, size);
     }
-    if (result != NULL && choose(texts, scores.buf, words.buf, floor, recall,
-                                 (uint8_t *)PyByteArray_AS_STRING(result), best, ranked) < 0) {
-        Py_CLEAR(result);
+    if (flags != NULL && choose(texts, scores.buf, words.buf, floor, recall,
+                                (uint8_t *)PyByteArray_AS_STRING(flags), best, ranked) == 0) {
+        result = choice_of(flags, words.buf, ranked);
     }
+    Py_XDECREF(flags);
     PyMem_Free(ranked);
     PyMem_Free(best);
     PyBuffer_Release(&scores);
