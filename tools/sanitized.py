@@ -17,7 +17,7 @@ import hatch_build
 
 _ROOT: Final = Path(__file__).parent.parent
 _FLAGS: Final = (
-    "-O1", "-g", "-U_FORTIFY_SOURCE", "-fno-omit-frame-pointer",
+    "-O1", "-g", "-UNDEBUG", "-U_FORTIFY_SOURCE", "-fno-omit-frame-pointer",
     "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
     "-Wall", "-Wextra", "-Werror",
 )  # fmt: skip

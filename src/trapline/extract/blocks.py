@@ -35,6 +35,8 @@ class Blocks(Struct, frozen=True):
     """Blocks in document order; `piece_*` are the text nodes they are made of."""
 
     texts: list[str]
+    shown: list[str]
+    """The texts as they are shown: code keeps its own lines."""
     words: Ints
     owner: Ints
     """Row of the block-level element that a block stands in."""
@@ -63,9 +65,11 @@ def read_blocks(outline: Outline) -> Blocks:
     starts, joints = _boundaries(outline, rows, owners, block_level, np.diff(place) > 1)
     page = "".join(chain.from_iterable(zip(joints, data, strict=True)))
     split = list(map(str.split, page.split(_BOUNDARY)[1:]))
+    texts = list(map(" ".join, split))
     first = np.flatnonzero(starts)
     return Blocks(
-        texts=list(map(" ".join, split)),
+        texts=texts,
+        shown=_shown(outline, texts, rows, first),
         words=np.fromiter(map(len, split), np.intp, len(split)),
         owner=owners[first],
         first=rows[first],
@@ -73,6 +77,18 @@ def read_blocks(outline: Outline) -> Blocks:
         piece_block=np.cumsum(starts) - 1,
         piece_size=np.fromiter(map(len, data), np.intp, len(data)),
     )
+
+
+def _shown(outline: Outline, texts: list[str], rows: Ints, first: Ints) -> list[str]:
+    """The texts of blocks, but for code, which is written as it is from its first row to its last."""
+    blocks = outline.rows_of("pre")
+    if not len(blocks):
+        return texts
+    shown = texts.copy()
+    starts, ends = rows[first], rows[np.append(first, len(rows))[1:] - 1]
+    for number in np.flatnonzero(outline.enclosing(blocks, starts)).tolist():
+        shown[number] = outline.written(int(starts[number]), int(ends[number])).strip("\n")
+    return shown
 
 
 def _boundaries(

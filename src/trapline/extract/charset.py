@@ -68,7 +68,7 @@ def decode(body: bytes, content_type: str | None) -> Decoded:
 def _is_shifted(body: bytes, content_type: str | None) -> bool:
     """Whether an encoding is declared whose bytes are all those of ASCII, and so valid UTF-8."""
     # Most bodies do not name one anywhere, which is quicker to see than what they declare.
-    if "2022" not in (content_type or "") and body.find(b"2022", 0, _META_WITHIN) < 0:
+    if "-2022" not in (content_type or "") and body.find(b"-2022", 0, _META_WITHIN) < 0:
         return False
     return (_declared(body, content_type) or "").startswith("iso-2022")
 

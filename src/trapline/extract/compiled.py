@@ -42,7 +42,7 @@ def _table(flags: Flags) -> bytes:
 def _design() -> dict[str, Any]:
     """What the compiled code must know of the words that are fixed in Python."""
     names = columns.FIRST_COLUMNS
-    single = (*map(TAG.__getitem__, ("a", "br", "img", "p", "h1")), len(TAGS))
+    single = (*map(TAG.__getitem__, ("a", "br", "img", "p", "h1", "pre")), len(TAGS))
     return {
         "element": turbohtml.Element,
         "text": turbohtml.Text,
@@ -83,7 +83,13 @@ class _Held:
     than some of these functions do.
     """
 
-    def __init__(self, of: type[object], name: str, kind: np.dtype[Any], rows: int = 0) -> None:
+    def __init__(
+        self,
+        of: type[object],
+        name: str,
+        kind: np.dtype[Any],
+        rows: Callable[[Any], int] | None = None,
+    ) -> None:
         self._place: Any = of.__dict__[name]
         self._kind = kind
         self._rows = rows
@@ -95,7 +101,10 @@ class _Held:
         if not isinstance(held, bytes | bytearray):
             return held
         array = np.frombuffer(held, self._kind)
-        return array.reshape(self._rows, -1) if self._rows else array
+        if self._rows is None:
+            return array
+        rows = self._rows(instance)
+        return array.reshape(rows, len(array) // (rows or 1))
 
 
 def _rows(outline: Outline) -> tuple[Any, ...]:
@@ -122,9 +131,6 @@ class CompiledOutline(Outline, frozen=True):
     def found(self, elements: list[Any]) -> Ints:
         return np.array(_native.rows(self.nodes, elements) if elements else (), dtype=np.intp)
 
-    def written(self, start: int, end: int) -> str:
-        return _native.written(self.nodes, _rows(self)[0], start, end)
-
 
 class CompiledBlocks(Blocks, frozen=True):
     words = _Held(Blocks, "words", _INTS)
@@ -136,8 +142,9 @@ class CompiledBlocks(Blocks, frozen=True):
 
 
 class CompiledFeatures(Features, frozen=True):
+    matrix = _Held(Features, "matrix", _FLOATS, lambda features: len(features.blocks))
     page = _Held(Features, "page", _FLOATS)
-    keys = _Held(Features, "keys", _INTS, _GROUPS)
+    keys = _Held(Features, "keys", _INTS, lambda _: _GROUPS)
 
 
 # They are given bytes where others are given arrays.
@@ -166,9 +173,7 @@ def read_features(
 ) -> Features:
     """What the model is told of a page."""
     given = (outline.nodes, *_tree(outline), found.texts, *_pieces(found), *said, lexicons, width)
-    matrix, page, keys = _native.reading(*given)
-    cells = np.frombuffer(matrix, _FLOATS).reshape(len(found), width)
-    return _features(outline, found, cells, page, keys)
+    return _features(outline, found, *_native.reading(*given))
 
 
 def network(page: int, bound: float, *arrays: Floats, wide: bool = True) -> object:
@@ -184,9 +189,10 @@ def network(page: int, bound: float, *arrays: Floats, wide: bool = True) -> obje
 def scores(networks: tuple[object, ...], features: Features, share: float, factor: float) -> Floats:
     """What `Scorer.judge` makes of the answers of its networks."""
     _, found, matrix, page, keys = astuple(features)
-    cells = np.ascontiguousarray(matrix, np.float32)
-    words = _pieces(found)[0]
-    return np.frombuffer(_native.scores(networks, cells, page, keys, words, share, factor), _FLOATS)
+    if isinstance(matrix, np.ndarray):
+        matrix = np.ascontiguousarray(matrix, np.float32)
+    given = (matrix, page, keys, _pieces(found)[0], share, factor)
+    return np.frombuffer(_native.scores(networks, *given), _FLOATS)
 
 
 def types(bound: float, *arrays: Floats) -> object:
@@ -215,22 +221,13 @@ def prune(outline: Outline, found: Blocks, chosen: Flags) -> Outline:
     return _outline(outline.nodes, *rows[:-1], left, starts, outline.doublings, outline.cut)
 
 
-def chosen_text(chosen: Flags, found: Blocks, outline: Outline) -> str:
-    """What `selection.chosen_text` gives."""
-    code, _, last = _tree(outline)
-    _, _, first, row, block, _ = _pieces(found)
-    shown = outline.rows_of("pre")
-    texts = found.texts
-    return _native.chosen_text(outline.nodes, texts, code, last, first, row, block, shown, chosen)
-
-
 def with_headline(chosen: Flags, found: Blocks, outline: Outline) -> Flags:
     """What `selection.with_headline` gives."""
     headlines = outline.rows_of("h1")
     if len(headlines) != 1:
         return chosen
     start = int(headlines[0])
-    flags = _native.with_headline(chosen, found.first, start, int(outline.last[start]))
+    flags = _native.with_headline(chosen, _pieces(found)[2], start, int(outline.last[start]))
     return chosen if flags is None else np.frombuffer(flags, _FLAGS)
 
 
@@ -238,18 +235,16 @@ def languages(
     outline: Outline, given: Callable[[str], str | None], classed: Callable[[str], str | None]
 ) -> list[tuple[turbohtml.Element, str]] | None:
     """What `code.languages` gives; None where blocks are in each other."""
-    return _native.languages(
-        outline.nodes, outline.code, outline.parent, outline.last,
-        outline.rows_of("pre"), outline.rows_of("code"), given, classed,
-    )  # fmt: skip
+    code, parent, last = _tree(outline)
+    outer, inner = outline.rows_of("pre"), outline.rows_of("code")
+    return _native.languages(outline.nodes, code, parent, last, outer, inner, given, classed)
 
 
 def verdicts(outline: Outline, kinds: bytes) -> bytes | None:
     """What `tables.verdict_on` says of each table; None where Python must look."""
-    return _native.verdicts(
-        outline.nodes, outline.code, outline.parent, outline.last,
-        outline.by_code, outline.rows_of("table"), kinds,
-    )  # fmt: skip
+    code, parent, last, by_code = _rows(outline)
+    tables = outline.rows_of("table")
+    return _native.verdicts(outline.nodes, code, parent, last, by_code, tables, kinds)
 
 
 def tidy(text: str) -> str:

@@ -10,7 +10,7 @@ from trapline.extract.byline import squeezed
 _WORD = re.compile(r"\w+")
 # Marks between the parts of a title; a dash or a colon counts with space on both sides.
 _JOINT = re.compile("\\s+(?:[-\u2013\u2014\u00b7\u2022\u203a~:/]|::)\\s+|\\s*[|\u00bb\u00ab]\\s*")
-_PERMALINK = re.compile(r"\s*[¶#]$")
+_PERMALINKS = ("¶", "#")
 _MAX_HEADINGS = 8
 _MAX_LENGTH = 300
 _RELATED = 0.5
@@ -63,7 +63,10 @@ def plain_headline(headings: list[str], title: str) -> str | None:
 
 
 def _text_of(heading: turbohtml.Element) -> str:
-    return _PERMALINK.sub("", squeezed(heading.text[: 2 * _MAX_LENGTH]))[:_MAX_LENGTH]
+    text = squeezed(heading.text[: 2 * _MAX_LENGTH])
+    if text.endswith(_PERMALINKS):
+        text = text[:-1].rstrip()
+    return text[:_MAX_LENGTH]
 
 
 def _spoken_of(

@@ -26,11 +26,11 @@ from trapline.extract.marks import read_marks
 from trapline.extract.metadata import describe_text, read_metadata
 from trapline.extract.outline import Flags, Outline
 from trapline.extract.pruning import open_templates
-from trapline.extract.reader import choose, chosen_text, prune, read_outline, with_headline
+from trapline.extract.reader import choose, prune, read_outline, with_headline
 from trapline.extract.reading import Features
 from trapline.extract.resolve import Resolver
 from trapline.extract.scorer import Scorer, likeliest_type, shipped_scorer
-from trapline.extract.selection import Choice, choice_of
+from trapline.extract.selection import Choice, choice_of, chosen_text
 from trapline.extract.structured import read_structured
 from trapline.extract.summary import summarise
 from trapline.extract.targets import Targets
@@ -157,7 +157,7 @@ class _Contents(Struct, frozen=True):
         reading = self.scorer.features(outline, said)
         odds = self.scorer.odds(reading)
         chosen, words, surest = self._chosen(reading, tree, odds)
-        text = chosen_text(chosen, reading.blocks, outline)
+        text = chosen_text(chosen, reading.blocks)
         page_type = likeliest_type(odds)
         doubt = _UNSURE if surest < _UNSURE_BELOW else None
         cut = _CUT if outline.cut else None

@@ -19,12 +19,6 @@ def choose(scores: Floats, blocks: Blocks, recall: float) -> Choice:
     return selection.choose(scores, blocks, recall)
 
 
-def chosen_text(chosen: Flags, blocks: Blocks, outline: Outline) -> str:
-    if compiled.AVAILABLE:
-        return compiled.chosen_text(chosen, blocks, outline)
-    return selection.chosen_text(chosen, blocks, outline)
-
-
 def with_headline(chosen: Flags, blocks: Blocks, outline: Outline) -> Flags:
     if compiled.AVAILABLE:
         return compiled.with_headline(chosen, blocks, outline)

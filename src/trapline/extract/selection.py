@@ -93,19 +93,6 @@ def _without_repeats(chosen: Flags, blocks: Blocks) -> Flags:
     return flags
 
 
-def chosen_text(chosen: Flags, blocks: Blocks, outline: Outline) -> str:
+def chosen_text(chosen: Flags, blocks: Blocks) -> str:
     """The chosen blocks, a line each; code keeps its own lines."""
-    texts = blocks.texts
-    shown = outline.rows_of("pre")
-    if not len(shown):
-        return "\n".join(compress(texts, chosen.tolist()))
-    kept = np.flatnonzero(chosen & (outline.enclosing(shown, blocks.first) > 0))
-    if len(kept):
-        texts = texts.copy()
-        # A block's last piece is the one before the next block's first.
-        past = np.searchsorted(blocks.piece_block, kept, "right")
-        ends = blocks.piece_row[past - 1]
-        starts = blocks.first[kept].tolist()
-        for number, start, end in zip(kept.tolist(), starts, ends.tolist(), strict=True):
-            texts[number] = outline.written(start, end).strip("\n")
-    return "\n".join(compress(texts, chosen.tolist()))
+    return "\n".join(compress(blocks.shown, chosen.tolist()))

@@ -21,6 +21,8 @@ _MAX_LENGTH: Final = 100_000
 
 def unshown_description(nodes: list[jsonld.Node], words: int, shown: list[str]) -> str | None:
     """The description of the page's product, if it has more than `words` and is not in `shown`."""
+    if not nodes:
+        return None
     text = max(_descriptions(nodes), key=len, default="")
     described = text.split()
     if len(described) < max(_FEWEST_WORDS, words + 1):

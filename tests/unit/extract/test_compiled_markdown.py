@@ -63,8 +63,6 @@ def equally_chosen(body: str, seed: int) -> None:
     random = np.random.default_rng(seed)
     for part in (0.0, 0.2, 0.8, 1.0):
         chosen: Flags = random.random(len(blocks)) < part
-        text = selection.chosen_text(chosen, blocks, page)
-        assert compiled.chosen_text(chosen, blocks, page) == text
         shown = selection.with_headline(chosen, blocks, page)
         assert compiled.with_headline(chosen, blocks, page).tolist() == shown.tolist()
 
@@ -196,7 +194,5 @@ def test_choices_of_another_page_are_refused() -> None:
     page = compiled.read_outline(turbohtml.parse("<h1>a</h1><pre>b</pre>c", positions=False))
     blocks = compiled.read_blocks(page)
     for chosen in (np.ones(len(blocks) + 1, np.bool_), np.ones(len(blocks) - 1, np.bool_)):
-        with pytest.raises(ValueError, match="different pages"):
-            compiled.chosen_text(chosen, blocks, page)
         with pytest.raises(ValueError, match="different pages"):
             compiled.with_headline(chosen, blocks, page)

@@ -50,7 +50,7 @@ class Model:
     def features(self, count: int) -> Features:
         none: Ints = np.zeros(0, dtype=np.intp)
         words = self.chance.integers(1, 90, count)
-        blocks = Blocks([""] * count, words, none, none, none, none, none)
+        blocks = Blocks([""] * count, [""] * count, words, none, none, none, none, none)
         outline = Outline([], none, none, none, none, [], 0, cut=False)
         keys = self.chance.integers(-4, 2**40, (6, count)) % self.chance.integers(1, 9, (6, 1))
         matrix = self.normal(count, OWN) * np.float32(3)

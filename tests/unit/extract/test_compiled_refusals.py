@@ -93,6 +93,22 @@ def test_a_tree_that_is_none(page: Page, name: str, kind: str) -> None:
         page.arrange()
 
 
+@pytest.mark.parametrize("name", ["code", "parent", "last"])
+def test_a_tree_that_has_changed(page: Page, name: str) -> None:
+    """What was looked at once is not looked at again, but only if it is the same and stays so."""
+    compiled.read_blocks(page.outline)
+    right = getattr(page.outline, name).copy()
+    page.outline = replace(page.outline, **{name: right})
+    compiled.read_blocks(page.outline)
+    right[-1] = 2**62
+    with pytest.raises(REFUSALS):
+        compiled.read_blocks(page.outline)
+    page.outline = replace(page.outline, **{name: right.tobytes()})
+    for _ in range(2):
+        with pytest.raises(REFUSALS):
+            compiled.read_blocks(page.outline)
+
+
 @pytest.mark.parametrize("kind", ["sparse", "narrow", "crooked", "negative", "huge"])
 def test_rows_that_are_none(page: Page, kind: str) -> None:
     page.outline = replace(page.outline, by_code=wrong(page.outline.by_code, kind))
@@ -182,14 +198,6 @@ def test_nodes_that_are_none(page: Page) -> None:
         compiled.read_blocks(page.outline)
     with pytest.raises(TypeError, match="a name is a string"):
         page.describe()
-
-
-def test_text_between_rows_that_there_are_not(page: Page) -> None:
-    outline, size = page.outline, len(page.outline.nodes)
-    assert outline.written(-5, size + 5) == outline.written(0, size - 1)
-    assert outline.written(size, size + 5) == ""
-    with pytest.raises(ValueError, match="different pages"):
-        _native.written(outline.nodes, outline.code[:-1], 0, size)
 
 
 def test_scores_that_are_no_numbers(page: Page) -> None:

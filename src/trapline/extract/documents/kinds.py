@@ -124,9 +124,9 @@ def spellings(kind: Kind) -> tuple[list[str], list[str]]:
 
 def kind_of(body: bytes, content_type: str | None, url: str) -> Kind:
     """What a body is. Its own signature counts most; a declared type decides between texts."""
-    if body.startswith(b"<!") and _is_called_html(content_type):
+    if body.startswith(b"<") and _is_called_html(content_type):
         # What all the rest comes to for nearly every page.
-        return Kind.HTML
+        return Kind.IMAGE if _is_drawing(body) else Kind.HTML
     return _kind_by_look(body, content_type, url)
 
 
@@ -170,8 +170,10 @@ def _by_signature(body: bytes, lead: bytes) -> Kind | None:
     return Kind.PDF if b"%PDF-" in body[:_LEAD] else None
 
 
-def _is_drawing(lead: bytes) -> bool:
-    return lead.startswith(b"<svg") or (lead.startswith(b"<?xml") and b"<svg" in lead)
+def _is_drawing(body: bytes) -> bool:
+    return body.startswith(b"<svg") or (
+        body.startswith(b"<?xml") and body.find(b"<svg", 0, _LEAD) >= 0
+    )
 
 
 def _zipped(body: bytes) -> Kind | None:

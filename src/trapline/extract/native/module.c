@@ -4,14 +4,14 @@
 #include <string.h>
 
 Design design;
-PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
+PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_attrs, *name_lower;
 PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href;
 
-Property element_tag, element_parent, element_text, text_parent, text_data;
+Property element_tag, element_attrs, element_parent, element_text, text_parent, text_data;
 
 /* How `attr` of elements is called without looking for it in their type each time, and without making
  * a tuple of what it is given: names are few, and each has its own. */
-enum { MOST_NAMES = 8 };
+enum { MOST_NAMES = 16 };
 static PyCFunctionWithKeywords element_attr;
 static PyObject *given_names[MOST_NAMES];
 
@@ -52,6 +52,16 @@ PyObject *attribute_value(PyObject *element, PyObject *name) {
         }
     }
     return PyObject_CallMethodOneArg(element, name_attr, name);
+}
+
+int has_attributes(PyObject *element) {
+    if (element_attrs.get == NULL || Py_TYPE(element) != design.element) {
+        return 1;
+    }
+    PyObject *attributes = property(element, &element_attrs);
+    Py_ssize_t count = attributes == NULL ? -1 : PyObject_Size(attributes);
+    Py_XDECREF(attributes);
+    return count < 0 ? -1 : count > 0;
 }
 
 /* Where it is none of the properties that C gives to types, Python is asked for it every time. */
@@ -116,8 +126,8 @@ static PyObject *configure(PyObject *module, PyObject *given) {
         single == NULL || !PyType_Check(element) || !PyType_Check(text) ||
         !PyTuple_Check(shared) || PyTuple_GET_SIZE(shared) > MAX_LISTED ||
         !PyBytes_Check(character) ||
-        !PyArg_ParseTuple(single, "bbbbbiii", &design.a, &design.br, &design.img, &design.p,
-                          &design.h1, &design.tags, &design.short_text, &design.prose)) {
+        !PyArg_ParseTuple(single, "bbbbbbiii", &design.a, &design.br, &design.img, &design.p,
+                          &design.h1, &design.pre, &design.tags, &design.short_text, &design.prose)) {
         PyErr_SetString(PyExc_ValueError, "something is not said");
         return NULL;
     }
@@ -153,6 +163,7 @@ static PyObject *configure(PyObject *module, PyObject *given) {
     design.text = (PyTypeObject *)Py_NewRef(text);
     if (!PyDict_Check(codes) || tags_open(codes) < 0 ||
         take_property(design.element, name_tag, &element_tag) < 0 ||
+        take_property(design.element, name_attrs, &element_attrs) < 0 ||
         take_attr(design.element) < 0 ||
         take_property(design.element, name_parent, &element_parent) < 0 ||
         take_property(design.element, name_text, &element_text) < 0 ||
@@ -176,7 +187,6 @@ static PyMethodDef methods[] = {
     {"lexicon", lexicon_new, METH_O, "Make a table of words and their scores."},
     {"outline", native_outline, METH_VARARGS, "Read a tree into arrays."},
     {"rows", native_rows, METH_VARARGS, "Find the rows of some nodes."},
-    {"written", native_written, METH_VARARGS, "Give the text between two rows as it is."},
     {"blocks", native_blocks, METH_VARARGS, "Cut a page's text into blocks."},
     {"reading", native_reading, METH_VARARGS, "Make the matrix of a page."},
     {"choose", native_choose, METH_VARARGS, "Choose blocks by their scores."},
@@ -191,7 +201,6 @@ static PyMethodDef methods[] = {
     {"seek", native_seek, METH_VARARGS, "Look which attributes a source can hold."},
     {"utf8", native_utf8, METH_O, "Give the text of bytes in UTF-8."},
     {"may_tell", native_may_tell, METH_O, "Tell whether texts may have a name or a date."},
-    {"chosen_text", native_chosen_text, METH_VARARGS, "Join the chosen blocks."},
     {"with_headline", native_with_headline, METH_VARARGS, "Add the headline to the chosen blocks."},
     {"languages", native_languages, METH_VARARGS, "Find the languages of blocks of code."},
     {"verdicts", native_verdicts, METH_VARARGS, "Tell tables for layout from others."},
@@ -211,7 +220,7 @@ PyMODINIT_FUNC PyInit__native(void) {
                  {&name_data, "data"},   {&name_attr, "attr"},     {&name_lower, "lower"},
                  {&name_class, "class"}, {&name_id, "id"},       {&name_decompose, "decompose"},
                  {&name_text, "text"},   {&name_hidden, "hidden"}, {&name_rel, "rel"},
-                 {&name_href, "href"}};
+                 {&name_href, "href"},   {&name_attrs, "attrs"}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         *names[i].place = PyUnicode_InternFromString(names[i].name);
         if (*names[i].place == NULL) {

@@ -17,7 +17,7 @@ _Static_assert(sizeof(Py_ssize_t) == sizeof(int64_t), "a machine of 64 bits is n
 enum { OTHER_NODE = 0, TEXT_NODE = 1, OTHER_TAG = 2 };
 /* Words of a short text, and of the beginning of a long one. */
 enum { MAX_SHORT = 31, MAX_PROSE = 512 };
-enum { MAX_CODES = 256, MAX_LISTED = 32, MAX_WITHIN = 16, MAX_INLINED = 8 };
+enum { MAX_CODES = 256, MAX_LISTED = 32, MAX_WITHIN = 15, MAX_INLINED = 8 };
 /* Rows are kept in 32 bits, and shifted by 40; a page has 200,000. */
 enum { MAX_ROWS = 1 << 22, MAX_WIDTH = 1 << 12 };
 /* Kinds of characters. */
@@ -40,7 +40,7 @@ typedef struct {
     uint8_t control[MAX_CODES], landmark[MAX_CODES], listed[MAX_CODES];
     uint8_t media[MAX_CODES], kept_empty[MAX_CODES], frame[MAX_CODES];
     Codes own, within, inlined, counted;
-    uint8_t a, br, img, p, h1;
+    uint8_t a, br, img, p, h1, pre;
     PyObject *shared;
     uint8_t *character;
     Py_ssize_t characters;
@@ -55,7 +55,7 @@ static inline int counting_shift(int kind) {
 }
 
 extern Design design;
-extern PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_lower;
+extern PyObject *name_tag, *name_parent, *name_descendants, *name_data, *name_attr, *name_attrs, *name_lower;
 extern PyObject *name_class, *name_id, *name_decompose, *name_text, *name_hidden, *name_rel, *name_href;
 
 /* A property of nodes of one type, which is read without looking for it in the type each time. */
@@ -66,10 +66,13 @@ typedef struct {
     void *closure;
 } Property;
 
-extern Property element_tag, element_parent, element_text, text_parent, text_data;
+extern Property element_tag, element_attrs, element_parent, element_text, text_parent, text_data;
 
 /* The value of an element's attribute, or None. */
 PyObject *attribute_value(PyObject *element, PyObject *name);
+
+/* Whether an element has attributes: 0 if none, -1 for an error. To ask costs a fifth of asking for one. */
+int has_attributes(PyObject *element);
 
 static inline PyObject *property(PyObject *node, const Property *wanted) {
     if (wanted->get != NULL && Py_TYPE(node) == wanted->type) {
@@ -135,7 +138,6 @@ int tags_open(PyObject *codes);
 PyObject *lexicon_new(PyObject *module, PyObject *scores);
 PyObject *native_outline(PyObject *module, PyObject *args);
 PyObject *native_rows(PyObject *module, PyObject *args);
-PyObject *native_written(PyObject *module, PyObject *args);
 PyObject *native_blocks(PyObject *module, PyObject *args);
 PyObject *native_reading(PyObject *module, PyObject *args);
 PyObject *native_choose(PyObject *module, PyObject *args);
@@ -149,13 +151,9 @@ PyObject *native_seek(PyObject *module, PyObject *args);
 PyObject *native_common_words(PyObject *module, PyObject *args);
 PyObject *native_utf8(PyObject *module, PyObject *body);
 PyObject *native_may_tell(PyObject *module, PyObject *texts);
-PyObject *native_chosen_text(PyObject *module, PyObject *args);
 PyObject *native_with_headline(PyObject *module, PyObject *args);
 PyObject *native_languages(PyObject *module, PyObject *args);
 PyObject *native_verdicts(PyObject *module, PyObject *args);
 PyObject *native_tidy(PyObject *module, PyObject *text);
-
-/* The text between two rows with its own white space. */
-PyObject *text_between(PyObject *nodes, const int64_t *code, Py_ssize_t from, Py_ssize_t to);
 
 #endif

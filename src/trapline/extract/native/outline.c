@@ -1,6 +1,5 @@
 /* A parsed page as flat arrays: the twin of outline.py. */
 #include "native.h"
-#include <string.h>
 
 static PyObject *array_of(Py_ssize_t size) {
     return PyBytes_FromStringAndSize(NULL, size * (Py_ssize_t)sizeof(int64_t));
@@ -96,7 +95,7 @@ typedef struct {
 /* Takes the node over, also where it fails. */
 static int walk_add(Walk *walk, PyObject *node, int code, int64_t parent) {
     if (walk->size == walk->room) {
-        Py_ssize_t room = walk->room ? 2 * walk->room : 1024;
+        Py_ssize_t room = walk->room ? 2 * walk->room : 4096;
         Met *met = PyMem_Realloc(walk->met, room * sizeof(Met));
         if (met == NULL) {
             Py_DECREF(node);
@@ -133,7 +132,8 @@ static Py_ssize_t read_nodes(PyObject *tree, Py_ssize_t most, Walk *walk) {
         open_push(&open, tree, 0) < 0) {
         goto done;
     }
-    for (Py_ssize_t row = 1; row <= most && (node = PyIter_Next(nodes)) != NULL; row++) {
+    iternextfunc next = Py_TYPE(nodes)->tp_iternext;
+    for (Py_ssize_t row = 1; row <= most && (node = next(nodes)) != NULL; row++) {
         int code = code_of(node);
         if (walk_add(walk, node, code, code < 0 ? -1 : parent_row(&open, node)) < 0) {
             goto done;
@@ -142,6 +142,9 @@ static Py_ssize_t read_nodes(PyObject *tree, Py_ssize_t most, Walk *walk) {
         if (code != TEXT_NODE && open_push(&open, node, row) < 0) {
             goto done;
         }
+    }
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_StopIteration)) {
+        PyErr_Clear();
     }
     if (!PyErr_Occurred()) {
         depth = deepest;
@@ -278,42 +281,4 @@ PyObject *native_rows(PyObject *module, PyObject *args) {
         Py_CLEAR(rows);
     }
     return rows;
-}
-
-PyObject *text_between(PyObject *nodes, const int64_t *code, Py_ssize_t from, Py_ssize_t to) {
-    PyObject *parts = PyList_New(0), *empty = PyUnicode_FromString(""), *result = NULL;
-    PyObject *line = PyUnicode_FromString("\n");
-    int failed = parts == NULL || empty == NULL || line == NULL;
-    for (Py_ssize_t row = from; !failed && row <= to; row++) {
-        if (code[row] == TEXT_NODE) {
-            PyObject *text = property(PyList_GET_ITEM(nodes, row), &text_data);
-            failed = text == NULL || PyList_Append(parts, text) < 0;
-            Py_XDECREF(text);
-        } else if (code[row] == design.br) {
-            failed = PyList_Append(parts, line) < 0;
-        }
-    }
-    if (!failed) {
-        result = PyUnicode_Join(empty, parts);
-    }
-    Py_XDECREF(parts);
-    Py_XDECREF(empty);
-    Py_XDECREF(line);
-    return result;
-}
-
-PyObject *native_written(PyObject *module, PyObject *args) {
-    (void)module;
-    PyObject *nodes, *result = NULL;
-    Py_buffer code;
-    Py_ssize_t from, to;
-    if (!PyArg_ParseTuple(args, "O!y*nn", &PyList_Type, &nodes, &code, &from, &to)) {
-        return NULL;
-    }
-    Py_ssize_t size = PyList_GET_SIZE(nodes);
-    if (array_fits(&code, size, sizeof(int64_t)) == 0) {
-        result = text_between(nodes, code.buf, from > 0 ? from : 0, to < size ? to : size - 1);
-    }
-    PyBuffer_Release(&code);
-    return result;
 }

@@ -2,43 +2,57 @@
  * selection.py and pruning.py. */
 #include "native.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { REPEATED_WORDS = 3, DATA_QUOTES = 8 };
 
 typedef struct {
-    float score;
+    uint32_t key;
     int32_t block;
 } Ranked;
 
-/* The best score first; of equal ones the first of the page. What is no number comes last: qsort
- * may leave its array where the order contradicts itself. */
-static int by_score(const void *one, const void *other) {
-    const Ranked *a = one, *b = other;
-    int strange = isnan(a->score) != 0, stranger = isnan(b->score) != 0;
-    if (strange != stranger) {
-        return strange - stranger;
+/* A number that is smaller for a better score, and largest for what is no number. */
+static uint32_t key_of(float score) {
+    uint32_t bits;
+    score += 0.0F; /* There is one zero. */
+    memcpy(&bits, &score, sizeof(bits));
+    return isnan(score) ? UINT32_MAX : bits >> 31 ? bits : ~(bits | (uint32_t)1 << 31);
+}
+
+/* Sorts by the four bytes of keys, the last of them first; what is equal stays in order. `room` is for
+ * as many. */
+static void rank(Ranked *ranked, Ranked *room, Py_ssize_t size) {
+    int32_t starts[4][257] = {{0}};
+    for (Py_ssize_t i = 0; i < size; i++) {
+        for (int byte = 0; byte < 4; byte++) {
+            starts[byte][1 + (ranked[i].key >> 8 * byte & 0xff)]++;
+        }
     }
-    if (!strange && a->score != b->score) {
-        return a->score > b->score ? -1 : 1;
+    for (int byte = 0; byte < 4; byte++) {
+        for (int i = 1; i < 257; i++) {
+            starts[byte][i] += starts[byte][i - 1];
+        }
+        for (Py_ssize_t i = 0; i < size; i++) {
+            room[starts[byte][ranked[i].key >> 8 * byte & 0xff]++] = ranked[i];
+        }
+        Ranked *sorted = room;
+        room = ranked;
+        ranked = sorted;
     }
-    return (a->block > b->block) - (a->block < b->block);
 }
 
 /* Marks the best blocks up to where the expected F-beta is highest; recall is the square of beta. */
-static void take_prefix(Ranked *ranked, Py_ssize_t size, const int64_t *words, double recall,
-                        uint8_t *chosen) {
+static void take_prefix(const Ranked *ranked, Py_ssize_t size, const float *scores, const int64_t *words,
+                        double recall, uint8_t *chosen) {
     double all = 0, hits = 0, taken = 0, best = -1;
     /* The first at least: where scores or words come to nothing, no prefix is better than another. */
     Py_ssize_t end = size > 0;
-    qsort(ranked, size, sizeof(Ranked), by_score);
     for (Py_ssize_t i = 0; i < size; i++) {
-        all += (double)ranked[i].score * (double)words[ranked[i].block];
+        all += (double)scores[ranked[i].block] * (double)words[ranked[i].block];
     }
     for (Py_ssize_t i = 0; i < size; i++) {
         double count = (double)words[ranked[i].block];
-        hits += ranked[i].score * count;
+        hits += scores[ranked[i].block] * count;
         taken += count;
         double expected = hits / (taken + recall * all);
         if (expected > best) {
@@ -88,9 +102,10 @@ static int choose(PyObject *texts, const float *scores, const int64_t *words, do
                   double recall, uint8_t *chosen, uint8_t *best, Ranked *ranked) {
     Py_ssize_t size = PyList_GET_SIZE(texts);
     for (Py_ssize_t block = 0; block < size; block++) {
-        ranked[block] = (Ranked){scores[block], (int32_t)block};
+        ranked[block] = (Ranked){key_of(scores[block]), (int32_t)block};
     }
-    take_prefix(ranked, size, words, recall, best);
+    rank(ranked, ranked + size, size);
+    take_prefix(ranked, size, scores, words, recall, best);
     for (int pass = 0; pass < 2; pass++) {
         int any = 0;
         for (Py_ssize_t block = 0; block < size; block++) {
@@ -128,7 +143,7 @@ PyObject *native_choose(PyObject *module, PyObject *args) {
         return NULL;
     }
     Py_ssize_t size = PyList_GET_SIZE(texts);
-    Ranked *ranked = PyMem_Malloc((size + 1) * sizeof(Ranked));
+    Ranked *ranked = PyMem_Malloc((2 * size + 1) * sizeof(Ranked));
     uint8_t *best = PyMem_Calloc(size + 1, 1);
     if (ranked == NULL || best == NULL) {
         PyErr_NoMemory();
@@ -148,87 +163,119 @@ PyObject *native_choose(PyObject *module, PyObject *args) {
     return result;
 }
 
+/* What is known of a row: it or something in it is wanted, it is a text of a block, it left the tree. */
+enum { NEEDED = 1, PIECE = 2, GONE = 4 };
+
 typedef struct {
     PyObject *nodes;
     Py_ssize_t size, blocks, pieces;
     const int64_t *code, *parent, *last, *words, *first, *piece_row, *piece_block;
     const uint8_t *chosen;
-    int64_t *all_words, *kept_words, *wanted;
-    int32_t *near;
-    uint8_t *text, *gone;
+    uint8_t *marks;
+    /* The words up to each block, and of those the chosen ones. */
+    int64_t *all_words, *kept_words;
+    int32_t *holders;
 } Pruning;
 
-static int64_t within(const Pruning *pruning, const int64_t *running, int64_t row) {
-    return running[pruning->last[row] + 1] - running[row];
-}
-
-static void run_up(int64_t *values, Py_ssize_t size) {
-    for (Py_ssize_t row = 0; row < size; row++) {
-        values[row + 1] += values[row];
+static void need(Pruning *pruning, int64_t row) {
+    for (; row > 0 && !(pruning->marks[row] & NEEDED); row = pruning->parent[row]) {
+        pruning->marks[row] |= NEEDED;
     }
 }
 
-static int has_media(const Pruning *pruning) {
-    int found = 0;
-    for (Py_ssize_t row = 0; row < pruning->size; row++) {
-        found |= design.media[pruning->code[row]];
+/* How many blocks begin before a row. */
+static Py_ssize_t blocks_before(const Pruning *pruning, int64_t row) {
+    Py_ssize_t low = 0, high = pruning->blocks;
+    while (low < high) {
+        Py_ssize_t middle = (low + high) / 2;
+        if (pruning->first[middle] < row) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
     }
-    return found;
+    return low;
 }
 
-/* Pictures between two chosen blocks, or beside one in an element that is mostly chosen. */
-static void want_media(Pruning *pruning) {
-    Py_ssize_t following = 0;
+static int64_t words_within(const Pruning *pruning, const int64_t *running, int64_t row) {
+    return running[blocks_before(pruning, pruning->last[row] + 1)] - running[blocks_before(pruning, row)];
+}
+
+/* The innermost element with words that a row is or stands in. What was found on the way up is kept, so
+ * that no way is gone twice. */
+static int64_t holder_of(Pruning *pruning, int64_t row) {
+    int64_t holder = row;
+    while (holder > 0 && !pruning->holders[holder] &&
+           words_within(pruning, pruning->all_words, holder) == 0) {
+        holder = pruning->parent[holder];
+    }
+    holder = pruning->holders[holder] ? pruning->holders[holder] : holder;
+    for (; row > holder; row = pruning->parent[row]) {
+        pruning->holders[row] = (int32_t)holder;
+    }
+    return holder;
+}
+
+/* A picture between two chosen blocks, or beside one in an element that is mostly chosen. */
+static int is_among_chosen(Pruning *pruning, int64_t row) {
+    Py_ssize_t following = blocks_before(pruning, row);
+    int before = following > 0 && pruning->chosen[following - 1];
+    int after = following < pruning->blocks && pruning->chosen[following];
+    if (before == after) {
+        return before;
+    }
+    int64_t holder = holder_of(pruning, row);
+    int64_t words = words_within(pruning, pruning->all_words, holder);
+    int64_t kept = words_within(pruning, pruning->kept_words, holder);
+    return kept / (double)(words > 1 ? words : 1) > 0.5;
+}
+
+static void need_media(Pruning *pruning) {
     for (Py_ssize_t block = 0; block < pruning->blocks; block++) {
-        int64_t row = pruning->first[block] + 1, words = pruning->words[block];
-        pruning->all_words[row] += words;
-        pruning->kept_words[row] += pruning->chosen[block] ? words : 0;
+        int64_t words = pruning->words[block];
+        pruning->all_words[block + 1] = pruning->all_words[block] + words;
+        pruning->kept_words[block + 1] = pruning->kept_words[block] + (pruning->chosen[block] ? words : 0);
     }
-    run_up(pruning->all_words, pruning->size);
-    run_up(pruning->kept_words, pruning->size);
     for (Py_ssize_t row = 0; row < pruning->size; row++) {
-        int64_t total = within(pruning, pruning->all_words, row);
-        pruning->near[row] = total > 0 || row == 0 ? (int32_t)row : pruning->near[pruning->parent[row]];
-        while (following < pruning->blocks && pruning->first[following] < row) {
-            following++;
+        if (design.media[pruning->code[row]] && is_among_chosen(pruning, row)) {
+            need(pruning, row);
         }
-        if (!design.media[pruning->code[row]]) {
-            continue;
-        }
-        int before = following > 0 && pruning->chosen[following - 1];
-        int after = following < pruning->blocks && pruning->chosen[following];
-        int64_t holder = pruning->near[row];
-        int64_t words = within(pruning, pruning->all_words, holder);
-        double part = within(pruning, pruning->kept_words, holder) / (double)(words > 1 ? words : 1);
-        pruning->wanted[row + 1] = (before && after) || ((before || after) && part > 0.5);
     }
+}
+
+static void need_chosen(Pruning *pruning) {
+    for (Py_ssize_t piece = 0; piece < pruning->pieces; piece++) {
+        int64_t row = pruning->piece_row[piece];
+        pruning->marks[row] |= PIECE;
+        if (pruning->chosen[pruning->piece_block[piece]]) {
+            need(pruning, row);
+        }
+    }
+}
+
+/* Whether a row can go that is not needed. What is in one that goes goes with it. */
+static int is_droppable(const Pruning *pruning, int64_t row) {
+    int64_t code = pruning->code[row], above = pruning->parent[row];
+    if (code == TEXT_NODE ? !(pruning->marks[row] & PIECE)
+                          : code == OTHER_NODE || design.kept_empty[code] || design.frame[code]) {
+        return 0;
+    }
+    return above == 0 || design.frame[pruning->code[above]] || pruning->marks[above] & NEEDED;
 }
 
 /* Removes every outermost subtree that holds nothing wanted. */
 static int cut(Pruning *pruning) {
-    for (Py_ssize_t piece = 0; piece < pruning->pieces; piece++) {
-        int64_t row = pruning->piece_row[piece];
-        pruning->text[row] = 1;
-        pruning->wanted[row + 1] |= pruning->chosen[pruning->piece_block[piece]];
-    }
-    run_up(pruning->wanted, pruning->size);
     for (Py_ssize_t row = 1; row < pruning->size; row++) {
-        int64_t code = pruning->code[row], above = pruning->parent[row];
-        if ((code == TEXT_NODE && !pruning->text[row]) || within(pruning, pruning->wanted, row) > 0 ||
-            code == OTHER_NODE || design.kept_empty[code] || design.frame[code]) {
+        if (pruning->marks[row] & NEEDED || !is_droppable(pruning, row)) {
             continue;
         }
-        if (above == 0 || design.frame[pruning->code[above]] ||
-            within(pruning, pruning->wanted, above) > 0) {
-            PyObject *done =
-                PyObject_CallMethodNoArgs(PyList_GET_ITEM(pruning->nodes, row), name_decompose);
-            if (done == NULL) {
-                return -1;
-            }
-            Py_DECREF(done);
-            memset(pruning->gone + row, 1, pruning->last[row] + 1 - row);
-            row = pruning->last[row];
+        PyObject *done = PyObject_CallMethodNoArgs(PyList_GET_ITEM(pruning->nodes, row), name_decompose);
+        if (done == NULL) {
+            return -1;
         }
+        Py_DECREF(done);
+        memset(pruning->marks + row, GONE, pruning->last[row] + 1 - row);
+        row = pruning->last[row];
     }
     return 0;
 }
@@ -245,8 +292,9 @@ static PyObject *left_of(const Pruning *pruning, const int64_t *by_code, Py_ssiz
     for (Py_ssize_t i = 0; next != NULL && i < rows; i++) {
         int64_t row = by_code[i];
         *next = row;
-        next += !pruning->gone[row];
-        count[pruning->code[row]] += !pruning->gone[row];
+        int stays = !(pruning->marks[row] & GONE);
+        next += stays;
+        count[pruning->code[row]] += stays;
     }
     for (int tag = 0; starts != NULL && tag <= design.tags; tag++) {
         PyObject *number = PyLong_FromLongLong(start);
@@ -296,25 +344,20 @@ PyObject *native_prune(PyObject *module, PyObject *args) {
         numbers_fit(array + 7, pieces, blocks) < 0) {
         goto done;
     }
-    int media = has_media(&pruning);
-    int64_t *room = PyMem_Calloc((media ? 3 : 1) * (pruning.size + 1), sizeof(int64_t));
-    pruning.near = PyMem_Malloc((media ? pruning.size + 1 : 1) * sizeof(int32_t));
-    pruning.text = PyMem_Calloc(pruning.size + 1, 2);
-    if (room == NULL || pruning.near == NULL || pruning.text == NULL) {
+    pruning.marks = PyMem_Calloc(size, 1);
+    pruning.holders = PyMem_Calloc(size, sizeof(int32_t));
+    pruning.all_words = PyMem_Calloc(2 * (blocks + 1), sizeof(int64_t));
+    if (pruning.marks == NULL || pruning.holders == NULL || pruning.all_words == NULL) {
         PyErr_NoMemory();
     } else {
-        pruning.wanted = room;
-        pruning.gone = pruning.text + pruning.size + 1;
-        if (media) {
-            pruning.all_words = room + pruning.size + 1;
-            pruning.kept_words = room + 2 * (pruning.size + 1);
-            want_media(&pruning);
-        }
+        pruning.kept_words = pruning.all_words + blocks + 1;
+        need_chosen(&pruning);
+        need_media(&pruning);
         result = cut(&pruning) < 0 ? NULL : left_of(&pruning, by_code, rows);
     }
-    PyMem_Free(room);
-    PyMem_Free(pruning.near);
-    PyMem_Free(pruning.text);
+    PyMem_Free(pruning.marks);
+    PyMem_Free(pruning.holders);
+    PyMem_Free(pruning.all_words);
 done:
     for (int i = 0; i < ARRAYS; i++) {
         PyBuffer_Release(array + i);

@@ -4,36 +4,47 @@
 
 enum { LONGEST_TAG = 16, SLOTS = 1024 };
 
-/* A name is two numbers of eight bytes each, filled up with zeros. */
+/* The first and the last letters of a name, which may be the same ones, and how many it has. */
 typedef struct {
-    uint64_t first, second;
-    int code;
+    uint64_t first, last;
+    int32_t size, code;
 } Slot;
 
 static Slot slots[SLOTS];
 
 /* Names of other letters, and longer ones, are not known. */
 static int name_of(PyObject *tag, Slot *name) {
-    uint8_t bytes[LONGEST_TAG] = {0};
     if (!PyUnicode_Check(tag) || !PyUnicode_IS_ASCII(tag)) {
         return -1;
     }
+    const uint8_t *letters = PyUnicode_1BYTE_DATA(tag);
     Py_ssize_t size = PyUnicode_GET_LENGTH(tag);
     if (size < 1 || size > LONGEST_TAG) {
         return -1;
     }
-    memcpy(bytes, PyUnicode_1BYTE_DATA(tag), size);
-    name->first = eight_bytes(bytes);
-    name->second = eight_bytes(bytes + 8);
+    name->size = (int32_t)size;
+    if (size >= 8) {
+        name->first = eight_bytes(letters);
+        name->last = eight_bytes(letters + size - 8);
+    } else if (size >= 4) {
+        name->first = four_bytes(letters);
+        name->last = four_bytes(letters + size - 4);
+    } else {
+        name->first = letters[0];
+        name->last = letters[size / 2] | (uint64_t)letters[size - 1] << 8;
+    }
     return 0;
+}
+
+static int is_same(const Slot *one, const Slot *other) {
+    return one->first == other->first && one->last == other->last && one->size == other->size;
 }
 
 /* Where a name stands, or the free place where it would. */
 static Slot *slot_of(const Slot *name) {
-    uint64_t hash = (name->first ^ name->second * 31) * 0x9e3779b97f4a7c15u;
+    uint64_t hash = (name->first ^ name->last * 31) * 0x9e3779b97f4a7c15u;
     size_t place = hash >> 54;
-    while (slots[place].first != 0 &&
-           (slots[place].first != name->first || slots[place].second != name->second)) {
+    while (slots[place].first != 0 && !is_same(slots + place, name)) {
         place = (place + 1) % SLOTS;
     }
     return slots + place;

@@ -77,6 +77,11 @@ static inline uint64_t eight_bytes(const uint8_t *bytes) {
            (uint64_t)bytes[6] << 48 | (uint64_t)bytes[7] << 56;
 }
 
+static inline uint64_t four_bytes(const uint8_t *bytes) {
+    return (uint64_t)bytes[0] | (uint64_t)bytes[1] << 8 | (uint64_t)bytes[2] << 16 |
+           (uint64_t)bytes[3] << 24;
+}
+
 extern uint64_t hash_secret[2];
 
 static inline uint64_t mixed(uint64_t one, uint64_t other) {
