@@ -163,36 +163,43 @@ void place_blocks(Page *page) {
 }
 
 /* Eight kinds are counted at once, in a number that has eight bits for each: letters and white space
- * are not, for nobody asks how many there are. */
-static void count_bytes(const Py_UCS1 *data, Py_ssize_t size, int32_t *counts) {
+ * are not, for nobody asks how many there are. Letters that are not among the first are looked up. */
+static inline __attribute__((always_inline)) void count_letters(int kind, const void *data,
+                                                                Py_ssize_t size, int32_t *counts) {
     enum { MOST = 255 };
+    Py_ssize_t most = design.characters - 1;
     for (Py_ssize_t from = 0; from < size; from += MOST) {
         Py_ssize_t to = from + MOST < size ? from + MOST : size;
         uint64_t sums = 0;
         for (Py_ssize_t i = from; i < to; i++) {
-            sums += design.counting[data[i]];
+            Py_UCS4 letter = PyUnicode_READ(kind, data, i);
+            if (kind == PyUnicode_1BYTE_KIND || letter <= MOST) {
+                sums += design.counting[letter];
+            } else {
+                counts[design.character[(Py_ssize_t)letter < most ? (Py_ssize_t)letter : most]]++;
+            }
         }
-        for (int kind = 0; kind < CLASSES; kind++) {
-            counts[kind] += kind == LETTER || kind == SPACE ? 0 : sums >> counting_shift(kind) & MOST;
+        for (int i = 0; i < CLASSES; i++) {
+            counts[i] += i == LETTER || i == SPACE ? 0 : sums >> counting_shift(i) & MOST;
         }
     }
 }
 
 void count_characters(Page *page) {
+    memset(page->counts, 0, page->blocks * sizeof(page->counts[0]));
     for (Py_ssize_t block = 0; block < page->blocks; block++) {
         PyObject *text = PyList_GET_ITEM(page->texts, block);
-        int kind = PyUnicode_KIND(text);
         const void *data = PyUnicode_DATA(text);
-        Py_ssize_t size = PyUnicode_GET_LENGTH(text), most = design.characters - 1;
-        int32_t *counts = page->counts[block];
-        memset(counts, 0, sizeof(page->counts[block]));
-        if (kind == PyUnicode_1BYTE_KIND) {
-            count_bytes(data, size, counts);
-            continue;
-        }
-        for (Py_ssize_t i = 0; i < size; i++) {
-            Py_UCS4 letter = PyUnicode_READ(kind, data, i);
-            counts[design.character[(Py_ssize_t)letter < most ? (Py_ssize_t)letter : most]]++;
+        Py_ssize_t size = PyUnicode_GET_LENGTH(text);
+        switch (PyUnicode_KIND(text)) {
+        case PyUnicode_1BYTE_KIND:
+            count_letters(PyUnicode_1BYTE_KIND, data, size, page->counts[block]);
+            break;
+        case PyUnicode_2BYTE_KIND:
+            count_letters(PyUnicode_2BYTE_KIND, data, size, page->counts[block]);
+            break;
+        default:
+            count_letters(PyUnicode_4BYTE_KIND, data, size, page->counts[block]);
         }
     }
 }

@@ -330,13 +330,21 @@ static void look_alone(const Network *network, const Question *asked, const Work
     }
 }
 
+/* The second layer starts with its biases and what the page says, the group of all blocks. */
+static void start_together(const Network *network, const float *said, const Work *work) {
+    Py_ssize_t step = work->start_step;
+    for (Py_ssize_t i = 0; i < step; i++) {
+        work->starts[i] = network->together_bias[i] + said[i];
+    }
+    for (Py_ssize_t row = 1; row < work->rows; row++) {
+        memcpy(work->starts + row * step, work->starts, step * sizeof(float));
+    }
+}
+
 /* What a block's groups say goes to where the second layer starts: once for all blocks of a group. */
 static int hear_groups(const Network *network, const Contexts *contexts, const Work *work) {
     Py_ssize_t width = network->shared + 1, step = work->start_step;
     float *means = work->room, *said = means + work->rows * width;
-    for (Py_ssize_t row = 0; row < work->rows; row++) {
-        memcpy(work->starts + row * step, network->together_bias, step * sizeof(float));
-    }
     for (int group = 0; group < GROUPS; group++) {
         Py_ssize_t count = group_means(contexts, group, means, work->numbers);
         if (count < 0) {
@@ -347,7 +355,11 @@ static int hear_groups(const Network *network, const Contexts *contexts, const W
         network->multiply(&(Product){means, network->group_panels + group * network->shared * step,
                                      network->zeros, said, work->places, rows, network->shared, step,
                                      width, step, 0, 0});
-        network->add(said, work->numbers, contexts->blocks, step, work->starts);
+        if (group == 0) {
+            start_together(network, said, work);
+        } else {
+            network->add(said, work->numbers, contexts->blocks, step, work->starts);
+        }
     }
     return 0;
 }

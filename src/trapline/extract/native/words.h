@@ -89,13 +89,14 @@ static inline uint64_t mixed(uint64_t one, uint64_t other) {
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* The first bytes of eight. */
-static inline uint64_t part_of_eight(const uint8_t *bytes, Py_ssize_t size) {
-    static const uint64_t FIRST[] = {
-        0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
-        UINT64_MAX};
-    return eight_bytes(bytes) & FIRST[size < 8 ? (size > 0 ? size : 0) : 8];
-}
+/* The bits of so many bytes of eight, from none to sixteen: of the first eight, then of the next. */
+#define NO_BYTES 0, 0, 0, 0, 0, 0, 0, 0
+#define SOME_BYTES                                                                                  \
+    0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff, UINT64_MAX
+#define ALL_BYTES                                                                                   \
+    UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX
+static const uint64_t FIRST_BYTES[17] = {0, SOME_BYTES, ALL_BYTES};
+static const uint64_t NEXT_BYTES[17] = {0, NO_BYTES, SOME_BYTES};
 
 /* `HASH_SLACK` bytes from the start of the last whole sixteen are read. */
 static inline uint64_t hash_of(const uint8_t *word, Py_ssize_t size) {
@@ -103,7 +104,8 @@ static inline uint64_t hash_of(const uint8_t *word, Py_ssize_t size) {
     for (; size > 16; word += 16, size -= 16) {
         hash = mixed(eight_bytes(word) ^ hash, eight_bytes(word + 8) ^ hash_secret[1]);
     }
-    hash = mixed(part_of_eight(word, size) ^ hash, part_of_eight(word + 8, size - 8) ^ hash_secret[1]);
+    uint64_t first = eight_bytes(word) & FIRST_BYTES[size], next = eight_bytes(word + 8) & NEXT_BYTES[size];
+    hash = mixed(first ^ hash, next ^ hash_secret[1]);
     return mixed(hash, hash_secret[1]);
 }
 
