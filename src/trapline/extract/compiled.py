@@ -235,18 +235,16 @@ def languages(
     outline: Outline, given: Callable[[str], str | None], classed: Callable[[str], str | None]
 ) -> list[tuple[turbohtml.Element, str]] | None:
     """What `code.languages` gives; None where blocks are in each other."""
-    return _native.languages(
-        outline.nodes, outline.code, outline.parent, outline.last,
-        outline.rows_of("pre"), outline.rows_of("code"), given, classed,
-    )  # fmt: skip
+    code, parent, last = _tree(outline)
+    outer, inner = outline.rows_of("pre"), outline.rows_of("code")
+    return _native.languages(outline.nodes, code, parent, last, outer, inner, given, classed)
 
 
 def verdicts(outline: Outline, kinds: bytes) -> bytes | None:
     """What `tables.verdict_on` says of each table; None where Python must look."""
-    return _native.verdicts(
-        outline.nodes, outline.code, outline.parent, outline.last,
-        outline.by_code, outline.rows_of("table"), kinds,
-    )  # fmt: skip
+    code, parent, last, by_code = _rows(outline)
+    tables = outline.rows_of("table")
+    return _native.verdicts(outline.nodes, code, parent, last, by_code, tables, kinds)
 
 
 def tidy(text: str) -> str:

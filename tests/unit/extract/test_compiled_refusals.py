@@ -93,6 +93,22 @@ def test_a_tree_that_is_none(page: Page, name: str, kind: str) -> None:
         page.arrange()
 
 
+@pytest.mark.parametrize("name", ["code", "parent", "last"])
+def test_a_tree_that_has_changed(page: Page, name: str) -> None:
+    """What was looked at once is not looked at again, but only if it is the same and stays so."""
+    compiled.read_blocks(page.outline)
+    right = getattr(page.outline, name).copy()
+    page.outline = replace(page.outline, **{name: right})
+    compiled.read_blocks(page.outline)
+    right[-1] = 2**62
+    with pytest.raises(REFUSALS):
+        compiled.read_blocks(page.outline)
+    page.outline = replace(page.outline, **{name: right.tobytes()})
+    for _ in range(2):
+        with pytest.raises(REFUSALS):
+            compiled.read_blocks(page.outline)
+
+
 @pytest.mark.parametrize("kind", ["sparse", "narrow", "crooked", "negative", "huge"])
 def test_rows_that_are_none(page: Page, kind: str) -> None:
     page.outline = replace(page.outline, by_code=wrong(page.outline.by_code, kind))

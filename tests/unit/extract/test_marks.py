@@ -83,10 +83,11 @@ def test_what_is_there_is_seen(source: str, flag: int) -> None:
     guessed = any(part in source for part in GUESSED)
     for letter in WIDTHS:
         for before in ("", "x" * 57, "y" * 61, "<p>" * 40):
-            page = f"{letter}{before}{source}{letter}"
-            seen = marks.read_marks(page)
-            assert seen & flag if guessed else seen == flag
-            assert turbohtml.parse(page).select(SEARCHES[flag]) != []
+            for after in (letter, letter + "<p>" * 20):
+                page = f"{letter}{before}{source}{after}"
+                seen = marks.read_marks(page)
+                assert seen & flag if guessed else seen == flag
+                assert turbohtml.parse(page).select(SEARCHES[flag]) != []
 
 
 @pytest.mark.parametrize(
@@ -100,8 +101,11 @@ def test_what_is_there_is_seen(source: str, flag: int) -> None:
 )  # fmt: skip
 def test_what_is_not_there_is_not_searched_for(source: str) -> None:
     for letter in WIDTHS:
-        assert marks.read_marks(letter + source) == 0
-        assert marks.read_marks((letter + source).encode()) == 0
+        # What has many letters after it is read several at a time.
+        for after in ("", " <p>" * 20):
+            page = f"{letter}{source}{after}"
+            assert marks.read_marks(page) == 0
+            assert marks.read_marks(page.encode()) == 0
 
 
 def test_all_types_that_tell_of_pages_are_seen() -> None:

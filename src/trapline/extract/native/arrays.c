@@ -4,6 +4,7 @@
  * refused here, for further on it would be read past its end.
  */
 #include "native.h"
+#include <string.h>
 
 static int refused(void) {
     PyErr_SetString(PyExc_ValueError, "arrays of different pages");
@@ -15,7 +16,6 @@ int array_fits(const Py_buffer *array, Py_ssize_t items, Py_ssize_t item) {
     return whole ? 0 : refused();
 }
 
-/* Parents and last descendants are rows of the page, and only what is no text holds others. */
 /* Its sign is set for a number that is not between two others, which are no negative ones. Without
  * a branch for each, arrays are looked through several times as fast. */
 static const uint64_t SIGN = (uint64_t)1 << 63;
@@ -24,12 +24,36 @@ static inline uint64_t outside(int64_t number, int64_t least, int64_t most) {
     return (uint64_t)number | ((uint64_t)number - (uint64_t)least) | ((uint64_t)most - (uint64_t)number);
 }
 
+/* The tree that was looked at last. One page is asked about by several functions; bytes do not change,
+ * and as long as they are kept no others can be where they are. */
+enum { TREE = 3 };
+static PyObject *fitting[TREE];
+
+static int is_fitting(PyObject *const tree[TREE]) {
+    return tree[0] != NULL && memcmp(tree, fitting, sizeof(fitting)) == 0;
+}
+
+static void keep_fitting(PyObject *const tree[TREE]) {
+    int bytes = 1;
+    for (int i = 0; i < TREE; i++) {
+        bytes &= tree[i] != NULL && PyBytes_CheckExact(tree[i]);
+    }
+    for (int i = 0; bytes && i < TREE; i++) {
+        Py_XSETREF(fitting[i], Py_NewRef(tree[i]));
+    }
+}
+
+/* Parents and last descendants are rows of the page, and only what is no text holds others. */
 int tree_fits(Py_ssize_t size, const Py_buffer *codes, const Py_buffer *parents,
               const Py_buffer *lasts) {
     Py_ssize_t item = sizeof(int64_t);
     if (array_fits(codes, size, item) < 0 || array_fits(parents, size, item) < 0 ||
         array_fits(lasts, size, item) < 0) {
         return -1;
+    }
+    PyObject *const tree[TREE] = {codes->obj, parents->obj, lasts->obj};
+    if (is_fitting(tree)) {
+        return 0;
     }
     const int64_t *code = codes->buf, *parent = parents->buf, *last = lasts->buf;
     if (size < 1 || size > MAX_ROWS || code[0] != OTHER_NODE || parent[0] != 0 || last[0] >= size) {
@@ -44,7 +68,11 @@ int tree_fits(Py_ssize_t size, const Py_buffer *codes, const Py_buffer *parents,
     for (Py_ssize_t row = 0; !(all & SIGN) && row < size; row++) {
         in_text |= code[parent[row]] == TEXT_NODE;
     }
-    return all & SIGN || in_text ? refused() : 0;
+    if (all & SIGN || in_text) {
+        return refused();
+    }
+    keep_fitting(tree);
+    return 0;
 }
 
 /* An array of numbers from 0 up to below a bound. */

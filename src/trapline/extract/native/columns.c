@@ -80,32 +80,23 @@ void put_text(Page *page, Py_ssize_t block, Row *row) {
     put(row, is_one_of(last, CLOSING));
 }
 
-/* How much of each block stands in each kind of inline element. */
-void sum_parts(const Page *page, int64_t (*parts)[MAX_INLINED]) {
-    memset(parts, 0, page->blocks * sizeof(parts[0]));
-    for (Py_ssize_t piece = 0; piece < page->pieces; piece++) {
-        const Holder *holder = around(page, page->piece_row[piece]);
-        int64_t *part = parts[page->piece_block[piece]];
-        for (int i = 0; i < design.inlined.size; i++) {
-            part[i] += holder->inlined[i] ? page->piece_size[piece] : 0;
-        }
-    }
-}
-
-void put_tags(Page *page, Py_ssize_t block, const int64_t (*parts)[MAX_INLINED], Row *row) {
-    int64_t own = page->code[page->owner[block]];
-    for (int i = 0; i < design.own.size; i++) {
-        row->next[i] = design.own.code[i] == own;
-    }
+/* What no list of tags has goes to where the next column comes. */
+void put_tags(const Page *page, Py_ssize_t block, Row *row) {
+    int64_t owner = page->owner[block];
+    double chars = at_least_one(page->chars[block]);
+    memset(row->next, 0, design.own.size * sizeof(float));
+    row->next[design.own.place[page->code[owner]]] = 1;
     row->next += design.own.size;
     const Holder *holder = around(page, page->first[block]);
-    for (int i = 0; i < design.within.size; i++) {
-        put(row, holder->within[i]);
+    for (int i = 0; i < MAX_WITHIN; i++) {
+        row->next[i] = holder->within[i];
     }
-    for (int i = 0; i < design.inlined.size; i++) {
-        put(row, parts[block][i] / at_least_one(page->chars[block]));
+    row->next += design.within.size;
+    for (int i = 0; i < MAX_INLINED; i++) {
+        row->next[i] = (float)(page->parts[block][i] / chars);
     }
-    put(row, log_of(page->holders[page->holder_of[page->owner[block]]].depth));
+    row->next += design.inlined.size;
+    put(row, log_of(page->holders[page->holder_of[owner]].depth));
     put(row, holder->lists);
 }
 
@@ -166,10 +157,10 @@ void put_place(const Page *page, Py_ssize_t block, Progress *progress, Row *row)
     progress->prose += prose;
 }
 
-/* The last row that holds so much of the page's prose. */
-int64_t root_of(const Page *page, double part) {
+/* The last row, from one on backwards, that holds so much of the page's prose. */
+int64_t root_of(const Page *page, double part, int64_t from) {
     double all = (double)total(page, 0, PROSE), wanted = part * (all > 1 ? all : 1.0);
-    for (int64_t row = page->size - 1; row > 0; row--) {
+    for (int64_t row = from; row > 0; row--) {
         /* Where less is left of the page there is no need to look into what a row holds. */
         if (all - page->running[row][PROSE] >= wanted && total(page, row, PROSE) >= wanted) {
             return row;
@@ -196,12 +187,12 @@ void put_record(const Page *page, Py_ssize_t block, const Alike *alike, Row *row
     int64_t record = page->records[block], holder = page->parent[record];
     int32_t group = alike->group[block];
     int64_t span = page->last[holder] - holder;
-    put(row, log_of(page->repeats[record]));
+    put(row, log_of(repeats_of(page, record)));
     put(row, record == 0);
     put(row, (page->first[block] - holder) / at_least_one(span));
     put(row, log_of((int64_t)page->holders[page->holder_of[page->owner[block]]].repeats));
-    put(row, log_of(page->repeats[page->owner[block]]));
-    put(row, log_of(page->repeats[page->level[block][1]]));
+    put(row, log_of(repeats_of(page, page->owner[block])));
+    put(row, log_of(repeats_of(page, page->level[block][1])));
     put(row, log_of(alike->count[group]));
     put(row, alike->mean[group]);
     put(row, alike->words[group] / at_least_one(total(page, 0, WORDS)));

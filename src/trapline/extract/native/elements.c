@@ -49,7 +49,8 @@ int number_texts(const Page *page, int32_t *number, int32_t *copies) {
     return failed ? -1 : 0;
 }
 
-/* Numbers the class of an element among the page's, from 1 (0 for none), and says what its names score. */
+/* Numbers the class of an element among the page's, from 1 (0 for none), which goes into its signature, and
+ * says what its names score. */
 static int read_name(Page *page, Py_ssize_t row, Numbers *classes) {
     PyObject *node = PyList_GET_ITEM(page->nodes, row);
     int any = has_attributes(node);
@@ -63,7 +64,11 @@ static int read_name(Page *page, Py_ssize_t row, Numbers *classes) {
                  hash_of_string(names[1], key + 1) < 0;
     if (!failed && (names[0] != Py_None || names[1] != Py_None)) {
         Summary *summary = page->named + page->holder_of[row];
-        page->classes[row] = names[0] == Py_None ? 0 : number_of(classes, key[0]) + (int64_t)1;
+        if (names[0] != Py_None) {
+            /* Twice the tags, as the twin has it; its TAG has the first three codes less. */
+            uint32_t tags = 2 * (uint32_t)(design.tags - 3);
+            page->signature[row] += (uint32_t)(number_of(classes, key[0]) + 1) * tags;
+        }
         failed = summary_of_names(page->names, names, key, &page->room, summary) < 0;
     }
     Py_XDECREF(names[0]);
@@ -74,12 +79,7 @@ static int read_name(Page *page, Py_ssize_t row, Numbers *classes) {
 /* The class and the id of every element that has names worth reading. */
 int read_names(Page *page) {
     Numbers classes;
-    Py_ssize_t elements = 0;
-    for (Py_ssize_t row = 0; row < page->size; row++) {
-        page->classes[row] = 0;
-        elements += design.named[page->code[row]];
-    }
-    int failed = numbers_open(&classes, elements + 1) < 0;
+    int failed = numbers_open(&classes, page->named_elements + 1) < 0;
     for (Py_ssize_t row = 0; !failed && row < page->size; row++) {
         if (page->code[row] != TEXT_NODE && design.named[page->code[row]]) {
             failed = read_name(page, row, &classes) < 0;
@@ -89,74 +89,56 @@ int read_names(Page *page) {
     return failed ? -1 : 0;
 }
 
-/* How many siblings of its own tag and class each element has, itself included. */
+/* Numbers the elements by their parent, tag and class, from 1: whatever else there is repeats nothing. */
 int count_repeats(Page *page) {
     Numbers alike;
     if (numbers_open(&alike, page->size + 1) < 0) {
         return -1;
     }
-    int32_t *group = PyMem_Malloc((page->size + 1) * 2 * sizeof(int32_t));
-    if (group == NULL) {
-        numbers_close(&alike);
-        PyErr_NoMemory();
-        return -1;
-    }
-    int32_t *count = group + page->size + 1;
-    memset(count, 0, (page->size + 1) * sizeof(int32_t));
+    page->repeats[0] = 1;
     for (Py_ssize_t row = 0; row < page->size; row++) {
-        if (page->code[row] == TEXT_NODE) {
-            continue;
-        }
-        /* Twice the tags, as the twin has it; its TAG has the first three codes less. */
-        page->signature[row] = page->classes[row] * (design.tags - 3) * 2 + page->code[row];
+        int32_t number = 0;
         if (page->code[row] >= OTHER_TAG) {
             int64_t key = page->parent[row] * ((int64_t)1 << 40) + page->signature[row];
-            count[group[row] = number_of(&alike, key)]++;
+            int32_t known = alike.count;
+            number = 1 + number_of(&alike, key);
+            page->repeats[number] = number > known ? 1 : page->repeats[number] + 1;
         }
-    }
-    for (Py_ssize_t row = 0; row < page->size; row++) {
-        int element = page->code[row] >= OTHER_TAG && page->code[row] != TEXT_NODE;
-        page->repeats[row] = element ? count[group[row]] : 1;
+        page->alike[row] = number;
     }
     numbers_close(&alike);
-    PyMem_Free(group);
     return 0;
 }
 
-void inherit(Page *page) {
-    for (Py_ssize_t row = 0; row < page->size; row++) {
-        int64_t code = page->code[row];
-        if (code == TEXT_NODE) {
-            continue;
-        }
-        int32_t number = page->holder_of[row], repeats = page->repeats[row];
-        Holder *holder = page->holders + number, *parent = NULL;
-        if (row == 0) {
-            memset(holder, 0, sizeof(*holder));
-        } else {
-            parent = page->holders + page->holder_of[page->parent[row]];
-            *holder = *parent;
-        }
-        /* What is counted nowhere goes where nobody looks. */
+/* Made of what its parent is field by field: what was written in parts is slow to read as a whole. */
+static void hold(const Page *page, Py_ssize_t row, const Holder *parent, Holder *holder) {
+    int64_t code = page->code[row];
+    int32_t repeats = repeats_of(page, row);
+    Summary named = page->named[page->holder_of[row]];
+    memcpy(holder->within, parent->within, sizeof(holder->within));
+    if (design.within.place[code] < design.within.size) {
         holder->within[design.within.place[code]] += 1;
-        holder->inlined[design.inlined.place[code]] += 1;
-        Summary named = page->named[number];
-        holder->lists += design.listed[code];
-        holder->depth += code >= OTHER_TAG;
-        holder->names += named.mean;
-        holder->known += named.mean != 0;
-        holder->high = larger(holder->high, named.high);
-        holder->low = smaller(holder->low, named.low);
-        holder->repeats = larger(holder->repeats, (float)repeats);
-        if (repeats > 2 && code != design.br) {
-            holder->record = (int32_t)row;
-        }
-        if (design.landmark[code]) {
-            holder->landmark = (int32_t)row;
-        }
-        /* For now the nearest element of a block's level, this one included. */
-        if (design.block[code] || code < OTHER_TAG) {
-            holder->above = (int32_t)row;
+    }
+    holder->inlined = parent->inlined | (uint32_t)1 << design.inlined.place[code];
+    holder->lists = parent->lists + design.listed[code];
+    holder->depth = parent->depth + (code >= OTHER_TAG);
+    holder->known = parent->known + (named.mean != 0);
+    holder->names = parent->names + named.mean;
+    holder->high = larger(parent->high, named.high);
+    holder->low = smaller(parent->low, named.low);
+    holder->repeats = larger(parent->repeats, (float)repeats);
+    /* For now the nearest element of a block's level, this one included. */
+    holder->above = design.block[code] || code < OTHER_TAG ? (int32_t)row : parent->above;
+    holder->record = repeats > 2 && code != design.br ? (int32_t)row : parent->record;
+    holder->landmark = design.landmark[code] ? (int32_t)row : parent->landmark;
+}
+
+void inherit(Page *page) {
+    static const Holder nothing = {0};
+    for (Py_ssize_t row = 0; row < page->size; row++) {
+        if (page->code[row] != TEXT_NODE) {
+            const Holder *parent = page->holders + page->holder_of[page->parent[row]];
+            hold(page, row, row ? parent : &nothing, page->holders + page->holder_of[row]);
         }
     }
 }
@@ -212,7 +194,26 @@ void count_characters(Page *page) {
     }
 }
 
+/* How much of its block stands in each kind of inline element, and in links. */
+static void sum_piece(Page *page, Py_ssize_t piece) {
+    static const uint32_t BIT[MAX_INLINED] = {1, 2, 4, 8, 16, 32, 64, 128};
+    int64_t row = page->piece_row[piece], block = page->piece_block[piece];
+    int64_t size = page->piece_size[piece];
+    uint32_t inlined = around(page, row)->inlined;
+    page->running[row + 1][CHARS] += (int32_t)size;
+    page->chars[block] += size;
+    for (int i = 0; i < MAX_INLINED; i++) {
+        page->parts[block][i] += inlined & BIT[i] ? (int32_t)size : 0;
+    }
+    int link = design.inlined.place[design.a];
+    if (link < design.inlined.size && inlined >> link & 1) {
+        page->running[row + 1][LINK_CHARS] += (int32_t)size;
+        page->link_chars[block] += size;
+    }
+}
+
 void sum_up(Page *page) {
+    memset(page->parts, 0, page->blocks * sizeof(page->parts[0]));
     memset(page->running, 0, (page->size + 1) * sizeof(page->running[0]));
     memset(page->chars, 0, page->blocks * sizeof(int64_t));
     memset(page->link_chars, 0, page->blocks * sizeof(int64_t));
@@ -224,14 +225,8 @@ void sum_up(Page *page) {
         values[PROSE] += paragraph ? (int32_t)page->words[block] : 0;
         values[STOPS] += page->counts[block][STOP];
     }
-    int link = design.inlined.place[design.a];
     for (Py_ssize_t piece = 0; piece < page->pieces; piece++) {
-        int64_t row = page->piece_row[piece], size = page->piece_size[piece];
-        int64_t linked = link < design.inlined.size && around(page, row)->inlined[link] ? size : 0;
-        page->running[row + 1][CHARS] += (int32_t)size;
-        page->running[row + 1][LINK_CHARS] += (int32_t)linked;
-        page->chars[page->piece_block[piece]] += size;
-        page->link_chars[page->piece_block[piece]] += linked;
+        sum_piece(page, piece);
     }
     for (Py_ssize_t row = 0; row < page->size; row++) {
         int32_t *values = page->running[row + 1];

@@ -16,11 +16,18 @@ enum { ENDS = 1 << MAX_WORDS };
 /* Values without quotes can overlap, `a=a=a=`: of each no more than this is read. */
 enum { LONGEST_BARE = 256 };
 
+/* Its letters are told eight at a time too, without regard to case: `halves`, where `known` has bits. */
 typedef struct {
     uint8_t letters[MAX_WORD];
+    uint64_t halves[2], known[2];
     int size, whole;
     uint32_t flag;
 } Word;
+
+/* By either half of a letter's bits, which of eight sets of words may have it somewhere. */
+typedef struct {
+    uint8_t low[16], high[16];
+} Sets;
 
 /* An attribute and the words that its value may hold; by letter those that have it first or second. */
 typedef struct {
@@ -29,6 +36,9 @@ typedef struct {
     int count;
     uint32_t flags;
     uint32_t first[LETTERS], second[LETTERS];
+    /* Whether letters can be looked up sixteen at a time, in these. */
+    int quick;
+    Sets first_sets, second_sets;
 } Attribute;
 
 /* `ending` has the attributes whose names end with a letter; `lone` is the attribute that counts
@@ -70,7 +80,21 @@ FOR_EACH_WIDTH Py_UCS4 listed_at(int kind, Source text, Py_ssize_t at) {
     return kind == PyUnicode_1BYTE_KIND || letter < LETTERS ? letter : 0;
 }
 
+/* The first of eight bytes is the lowest of a word. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a machine of small ends is needed");
+
+/* Where it differs from the half of a word; a few signs are taken for others, which does no harm. */
+static inline uint64_t differs(const uint8_t *text, const Word *word, int half) {
+    uint64_t letters;
+    memcpy(&letters, text + half * (int)sizeof(letters), sizeof(letters));
+    return ((letters | 0x2020202020202020) ^ word->halves[half]) & word->known[half];
+}
+
 FOR_EACH_WIDTH int stands_at(int kind, Source text, Py_ssize_t at, const Word *word) {
+    if (kind == PyUnicode_1BYTE_KIND && text.size - at >= MAX_WORD) {
+        const uint8_t *here = (const uint8_t *)text.data + at;
+        return (differs(here, word, 0) | differs(here, word, 1)) == 0;
+    }
     if (text.size - at < word->size) {
         return 0;
     }
@@ -82,18 +106,23 @@ FOR_EACH_WIDTH int stands_at(int kind, Source text, Py_ssize_t at, const Word *w
     return 1;
 }
 
-/* Whether a letter or a slash may be written as a reference here: no letter has a name. */
+/* Whether what begins with `&` may be a letter or a slash: no letter has a name. */
 FOR_EACH_WIDTH int is_reference(int kind, Source text, Py_ssize_t at) {
-    static const Word number = {.letters = "&#", .size = 2}, slash = {.letters = "&sol", .size = 4};
-    return stands_at(kind, text, at, &number) || stands_at(kind, text, at, &slash);
+    static const uint8_t slash[] = {'s', 'o', 'l'};
+    int left = text.size - at > 3, named = left;
+    for (int i = 0; left && i < 3; i++) {
+        named &= letter_at(kind, text, at + 1 + i) == slash[i];
+    }
+    return named || (text.size - at > 1 && PyUnicode_READ(kind, text.data, at + 1) == '#');
 }
 
 /* What the words say that stand at a place of a value, of those that `starting` has the numbers of. */
 FOR_EACH_WIDTH uint32_t words_at(int kind, Source text, Py_ssize_t at, int first, unsigned starting,
                                  const Attribute *sought) {
     uint32_t found = 0;
-    for (const Word *word = sought->words; starting; word++, starting >>= 1) {
-        if (!(starting & 1) || !stands_at(kind, text, at, word)) {
+    for (; starting; starting &= starting - 1) {
+        const Word *word = sought->words + __builtin_ctz(starting);
+        if (!stands_at(kind, text, at, word)) {
             continue;
         }
         Py_ssize_t end = at + word->size;
@@ -104,26 +133,95 @@ FOR_EACH_WIDTH uint32_t words_at(int kind, Source text, Py_ssize_t at, int first
     return found;
 }
 
+/* A value between quotes that is being read. */
+typedef struct {
+    Py_ssize_t from, at;
+    Py_UCS4 quote;
+    uint32_t found;
+} Quoted;
+
+/* Looks at the letter of a value where it is, and the next one; whether the value ends there. */
+FOR_EACH_WIDTH int ends_at(int kind, Source text, const Attribute *sought, Quoted *value) {
+    Py_ssize_t at = value->at;
+    Py_UCS4 letter = listed_at(kind, text, at);
+    Py_UCS4 next = at + 1 < text.size ? listed_at(kind, text, at + 1) : 0;
+    unsigned starting = sought->first[letter] & (sought->second[next] | ENDS);
+    if (!starting) {
+        return 0;
+    }
+    value->found |= words_at(kind, text, at, at == value->from, starting & ~ENDS, sought);
+    if (letter == '&' && is_reference(kind, text, at)) {
+        value->found = sought->flags;
+        return 1;
+    }
+    return letter == value->quote;
+}
+
+#if defined(__x86_64__)
+#include <tmmintrin.h>
+
+#define SHUFFLES __attribute__((target("ssse3")))
+
+static int has_shuffles(void) {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("ssse3") != 0;
+}
+
+/* For each of sixteen letters the sets of words that may have it. */
+SHUFFLES static inline __m128i sets_of(const Sets *sets, __m128i letters) {
+    const __m128i half = _mm_set1_epi8(0x0f);
+    __m128i low = _mm_and_si128(letters, half), high = _mm_and_si128(_mm_srli_epi16(letters, 4), half);
+    return _mm_and_si128(_mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)sets->low), low),
+                         _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)sets->high), high));
+}
+
+/* Which of sixteen letters may begin a word or a reference, or end the value, a bit for each. */
+SHUFFLES static inline unsigned looked_at(const uint8_t *text, const Attribute *sought, char quote) {
+    __m128i here = _mm_loadu_si128((const __m128i *)text);
+    __m128i next = _mm_loadu_si128((const __m128i *)(text + 1));
+    __m128i words = _mm_and_si128(sets_of(&sought->first_sets, here), sets_of(&sought->second_sets, next));
+    __m128i none = _mm_cmpeq_epi8(words, _mm_setzero_si128());
+    __m128i stops = _mm_or_si128(_mm_cmpeq_epi8(here, _mm_set1_epi8(quote)),
+                                 _mm_cmpeq_epi8(here, _mm_set1_epi8('&')));
+    return (unsigned)_mm_movemask_epi8(_mm_andnot_si128(stops, none)) ^ 0xffff;
+}
+
+/* Reads a value as far as there are sixteen letters and one more; whether it ends there. */
+SHUFFLES static int seek_quickly(Source text, const Attribute *sought, Quoted *value) {
+    for (Py_ssize_t at = value->at; text.size - at > 16; at += 16) {
+        const uint8_t *letters = (const uint8_t *)text.data + at;
+        for (unsigned some = looked_at(letters, sought, (char)value->quote); some; some &= some - 1) {
+            value->at = at + __builtin_ctz(some);
+            if (ends_at(PyUnicode_1BYTE_KIND, text, sought, value)) {
+                return 1;
+            }
+        }
+        value->at = at + 16;
+    }
+    return 0;
+}
+#else
+static int has_shuffles(void) {
+    return 0;
+}
+
+static int seek_quickly(Source text, const Attribute *sought, Quoted *value) {
+    (void)text, (void)sought, (void)value;
+    return 0;
+}
+#endif
+
 /* What a value between quotes holds. */
 FOR_EACH_WIDTH uint32_t seek_quoted(int kind, Source text, Py_ssize_t from, Py_UCS4 quote,
                                     const Attribute *sought) {
-    uint32_t found = 0;
-    Py_UCS4 letter = from < text.size ? listed_at(kind, text, from) : 0;
-    for (Py_ssize_t at = from; at < text.size; at++) {
-        Py_UCS4 next = at + 1 < text.size ? listed_at(kind, text, at + 1) : 0;
-        unsigned starting = sought->first[letter] & (sought->second[next] | ENDS);
-        if (starting) {
-            found |= words_at(kind, text, at, at == from, starting & ~ENDS, sought);
-            if (letter == quote) {
-                return found;
-            }
-            if (letter == '&' && is_reference(kind, text, at)) {
-                return sought->flags;
-            }
-        }
-        letter = next;
+    Quoted value = {from, from, quote, 0};
+    if (kind == PyUnicode_1BYTE_KIND && sought->quick && seek_quickly(text, sought, &value)) {
+        return value.found;
     }
-    return found;
+    while (value.at < text.size && !ends_at(kind, text, sought, &value)) {
+        value.at++;
+    }
+    return value.found;
 }
 
 /* What a value holds. Words have no quotes, spaces or brackets, so none stands across its end. */
@@ -160,9 +258,10 @@ FOR_EACH_WIDTH uint32_t seek_around(int kind, Source text, Py_ssize_t sign, cons
         end--;
     }
     unsigned ending = end > 0 ? seeker->ending[listed_at(kind, text, end - 1)] : 0;
-    for (const Attribute *sought = seeker->attributes; ending; sought++, ending >>= 1) {
+    for (; ending; ending &= ending - 1) {
+        const Attribute *sought = seeker->attributes + __builtin_ctz(ending);
         Py_ssize_t start = end - sought->name.size;
-        if (ending & 1 && start >= 0 && (found & sought->flags) != sought->flags &&
+        if (start >= 0 && (found & sought->flags) != sought->flags &&
             stands_at(kind, text, start, &sought->name) &&
             (start == 0 || !in_name(letter_at(kind, text, start - 1)))) {
             found |= seek_words(kind, text, sign + 1, sought);
@@ -192,9 +291,6 @@ FOR_EACH_WIDTH uint32_t seek_at(int kind, Source text, Py_ssize_t at, const Seek
     int lone = !(found & seeker->lone.flag) && is_lone(kind, text, at - seeker->pair, &seeker->lone);
     return found | (lone ? seeker->lone.flag : 0);
 }
-
-/* The first of eight bytes is the lowest of a word. */
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a machine of small ends is needed");
 
 enum { RUN = 64 };
 
@@ -316,6 +412,8 @@ static int take_word(PyObject *given, Word *word) {
         Py_UCS4 letter = PyUnicode_READ_CHAR(given, i);
         plain = in_name(letter) || letter == '/';
         word->letters[i] = (uint8_t)letter;
+        word->halves[i / 8] |= (uint64_t)letter << i % 8 * 8;
+        word->known[i / 8] |= (uint64_t)0xff << i % 8 * 8;
     }
     if (!plain) {
         PyErr_SetString(PyExc_ValueError, "a word has a few small letters");
@@ -329,6 +427,13 @@ static int take_word(PyObject *given, Word *word) {
 static void mark_letter(uint32_t table[LETTERS], uint8_t letter, uint32_t number) {
     table[letter] |= number;
     table[letter >= 'a' ? letter & ~0x20 : letter] |= number;
+}
+
+static void mark_set(Sets *sets, uint8_t letter, uint8_t set) {
+    uint8_t other = letter >= 'a' ? letter & ~0x20 : letter;
+    sets->low[letter & 0xf] |= set;
+    sets->high[letter >> 4] |= set;
+    sets->high[other >> 4] |= set;
 }
 
 /* The attribute of a name, which is added if it is not there; NULL if there is no room. */
@@ -346,6 +451,7 @@ static Attribute *attribute_of(Seeker *seeker, const Word *name) {
     int number = seeker->count++;
     Attribute *added = seeker->attributes + number;
     added->name = *name;
+    added->quick = has_shuffles();
     for (size_t i = 0; i < sizeof(quoted_stops); i++) {
         added->first[quoted_stops[i]] = ENDS;
     }
@@ -386,9 +492,13 @@ static int take_rule(Seeker *seeker, PyObject *rule) {
         }
         part->flag = flag;
         part->whole = whole;
+        /* Words that begin alike are in one set: fewer pairs are taken for theirs. */
+        uint8_t set = (uint8_t)(1 << part->letters[0] % 8);
         uint32_t number = 1u << sought->count++;
         mark_letter(sought->first, part->letters[0], number);
         mark_letter(sought->second, part->letters[1], number);
+        mark_set(&sought->first_sets, part->letters[0], set);
+        mark_set(&sought->second_sets, part->letters[1], set);
     }
     return 0;
 }

@@ -17,7 +17,7 @@ _Static_assert(sizeof(Py_ssize_t) == sizeof(int64_t), "a machine of 64 bits is n
 enum { OTHER_NODE = 0, TEXT_NODE = 1, OTHER_TAG = 2 };
 /* Words of a short text, and of the beginning of a long one. */
 enum { MAX_SHORT = 31, MAX_PROSE = 512 };
-enum { MAX_CODES = 256, MAX_LISTED = 32, MAX_WITHIN = 16, MAX_INLINED = 8 };
+enum { MAX_CODES = 256, MAX_LISTED = 32, MAX_WITHIN = 15, MAX_INLINED = 8 };
 /* Rows are kept in 32 bits, and shifted by 40; a page has 200,000. */
 enum { MAX_ROWS = 1 << 22, MAX_WIDTH = 1 << 12 };
 /* Kinds of characters. */

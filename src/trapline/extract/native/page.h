@@ -13,14 +13,18 @@ enum { BLOCKS, WORDS, PROSE, STOPS, CHARS, LINK_CHARS, IMAGES, CONTROLS, ANCHORS
 /* What is summed over the blocks near a block. */
 enum { NEAR_WORDS, NEAR_CHARS, NEAR_LINKS, NEAR };
 
-/* What an element passes on to all that it holds. */
+/* What an element passes on to all that it holds. Elements are no deeper in each other than the parser
+ * lets them, which is some hundreds; of inline ones it counts whether they are there, a bit for each. */
 typedef struct {
-    uint32_t within[MAX_WITHIN + 1], inlined[MAX_INLINED + 1];
-    uint32_t lists, depth, known;
+    uint16_t within[MAX_WITHIN + 1];
+    uint32_t inlined, lists, depth, known;
     double names;
     float high, low, repeats;
     int32_t above, record, landmark;
 } Holder;
+
+/* A signature has the number of a class and a tag. */
+_Static_assert((uint64_t)MAX_ROWS * 2 * MAX_CODES <= UINT32_MAX, "signatures have 32 bits");
 
 typedef struct {
     /* Given. */
@@ -30,11 +34,13 @@ typedef struct {
     Lexicon *names, *short_texts, *headings, *prose, echo;
     Py_ssize_t echoes, longest_echo;
     uint64_t echo_sizes[ECHO_LETTERS];
-    /* Made; `holder_of` numbers the rows that are no texts. */
+    /* Made; `holder_of` numbers the rows that are no texts, `alike` those that repeat each other, of
+     * which there are `repeats`. */
     int32_t *holder_of;
     Holder *holders;
-    int64_t *classes, *signature;
-    int32_t *repeats;
+    uint32_t *signature;
+    int32_t *alike, *repeats;
+    Py_ssize_t named_elements;
     Summary *named;
     int32_t (*running)[MEASURES];
     float (*measures)[MEASURES];
@@ -42,6 +48,7 @@ typedef struct {
     int32_t (*level)[LEVELS];
     int32_t *records, *landmarks, *section, *section_above;
     int64_t *chars, *link_chars;
+    int32_t (*parts)[MAX_INLINED];
     double *density;
     int64_t (*passed)[NEAR];
     int32_t (*counts)[CLASSES];
@@ -111,6 +118,11 @@ static inline int64_t total(const Page *page, int64_t row, int what) {
     return page->running[page->last[row] + 1][what] - page->running[row][what];
 }
 
+/* How many siblings of its own tag and class an element has, itself included. */
+static inline int32_t repeats_of(const Page *page, int64_t row) {
+    return page->repeats[page->alike[row]];
+}
+
 static inline void put(Row *row, double value) {
     *row->next++ = (float)value;
 }
@@ -131,11 +143,10 @@ void sum_blocks(Page *page);
 const float *measures_of(Page *page, int64_t row);
 
 Progress start_of(const Page *page);
-int64_t root_of(const Page *page, double part);
-void sum_parts(const Page *page, int64_t (*parts)[MAX_INLINED]);
+int64_t root_of(const Page *page, double part, int64_t from);
 int put_echo(Page *page, Py_ssize_t block, Row *row);
 void put_text(Page *page, Py_ssize_t block, Row *row);
-void put_tags(Page *page, Py_ssize_t block, const int64_t (*parts)[MAX_INLINED], Row *row);
+void put_tags(const Page *page, Py_ssize_t block, Row *row);
 void put_place(const Page *page, Py_ssize_t block, Progress *progress, Row *row);
 void put_containers(Page *page, Py_ssize_t block, const int64_t roots[2], Row *row);
 void put_record(const Page *page, Py_ssize_t block, const Alike *alike, Row *row);

@@ -2,43 +2,57 @@
  * selection.py and pruning.py. */
 #include "native.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { REPEATED_WORDS = 3, DATA_QUOTES = 8 };
 
 typedef struct {
-    float score;
+    uint32_t key;
     int32_t block;
 } Ranked;
 
-/* The best score first; of equal ones the first of the page. What is no number comes last: qsort
- * may leave its array where the order contradicts itself. */
-static int by_score(const void *one, const void *other) {
-    const Ranked *a = one, *b = other;
-    int strange = isnan(a->score) != 0, stranger = isnan(b->score) != 0;
-    if (strange != stranger) {
-        return strange - stranger;
+/* A number that is smaller for a better score, and largest for what is no number. */
+static uint32_t key_of(float score) {
+    uint32_t bits;
+    score += 0.0F; /* There is one zero. */
+    memcpy(&bits, &score, sizeof(bits));
+    return isnan(score) ? UINT32_MAX : bits >> 31 ? bits : ~(bits | (uint32_t)1 << 31);
+}
+
+/* Sorts by the four bytes of keys, the last of them first; what is equal stays in order. `room` is for
+ * as many. */
+static void rank(Ranked *ranked, Ranked *room, Py_ssize_t size) {
+    int32_t starts[4][257] = {{0}};
+    for (Py_ssize_t i = 0; i < size; i++) {
+        for (int byte = 0; byte < 4; byte++) {
+            starts[byte][1 + (ranked[i].key >> 8 * byte & 0xff)]++;
+        }
     }
-    if (!strange && a->score != b->score) {
-        return a->score > b->score ? -1 : 1;
+    for (int byte = 0; byte < 4; byte++) {
+        for (int i = 1; i < 257; i++) {
+            starts[byte][i] += starts[byte][i - 1];
+        }
+        for (Py_ssize_t i = 0; i < size; i++) {
+            room[starts[byte][ranked[i].key >> 8 * byte & 0xff]++] = ranked[i];
+        }
+        Ranked *sorted = room;
+        room = ranked;
+        ranked = sorted;
     }
-    return (a->block > b->block) - (a->block < b->block);
 }
 
 /* Marks the best blocks up to where the expected F-beta is highest; recall is the square of beta. */
-static void take_prefix(Ranked *ranked, Py_ssize_t size, const int64_t *words, double recall,
-                        uint8_t *chosen) {
+static void take_prefix(const Ranked *ranked, Py_ssize_t size, const float *scores, const int64_t *words,
+                        double recall, uint8_t *chosen) {
     double all = 0, hits = 0, taken = 0, best = -1;
     /* The first at least: where scores or words come to nothing, no prefix is better than another. */
     Py_ssize_t end = size > 0;
-    qsort(ranked, size, sizeof(Ranked), by_score);
     for (Py_ssize_t i = 0; i < size; i++) {
-        all += (double)ranked[i].score * (double)words[ranked[i].block];
+        all += (double)scores[ranked[i].block] * (double)words[ranked[i].block];
     }
     for (Py_ssize_t i = 0; i < size; i++) {
         double count = (double)words[ranked[i].block];
-        hits += ranked[i].score * count;
+        hits += scores[ranked[i].block] * count;
         taken += count;
         double expected = hits / (taken + recall * all);
         if (expected > best) {
@@ -88,9 +102,10 @@ static int choose(PyObject *texts, const float *scores, const int64_t *words, do
                   double recall, uint8_t *chosen, uint8_t *best, Ranked *ranked) {
     Py_ssize_t size = PyList_GET_SIZE(texts);
     for (Py_ssize_t block = 0; block < size; block++) {
-        ranked[block] = (Ranked){scores[block], (int32_t)block};
+        ranked[block] = (Ranked){key_of(scores[block]), (int32_t)block};
     }
-    take_prefix(ranked, size, words, recall, best);
+    rank(ranked, ranked + size, size);
+    take_prefix(ranked, size, scores, words, recall, best);
     for (int pass = 0; pass < 2; pass++) {
         int any = 0;
         for (Py_ssize_t block = 0; block < size; block++) {
@@ -128,7 +143,7 @@ PyObject *native_choose(PyObject *module, PyObject *args) {
         return NULL;
     }
     Py_ssize_t size = PyList_GET_SIZE(texts);
-    Ranked *ranked = PyMem_Malloc((size + 1) * sizeof(Ranked));
+    Ranked *ranked = PyMem_Malloc((2 * size + 1) * sizeof(Ranked));
     uint8_t *best = PyMem_Calloc(size + 1, 1);
     if (ranked == NULL || best == NULL) {
         PyErr_NoMemory();
