@@ -3,7 +3,7 @@
 Ids are distinct types, so that swapped arguments fail the type check.
 """
 
-import secrets
+import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -158,7 +158,7 @@ class ExtractOptions:
 def new_uuid() -> UUID:
     """Return a UUIDv7: those made one after the other lie side by side in every index."""
     milliseconds = time.time_ns() // 1_000_000
-    chance = int.from_bytes(secrets.token_bytes(10), "big")
+    chance = int.from_bytes(os.urandom(10))
     value = (milliseconds & ((1 << 48) - 1)) << 80 | 0x7 << 76 | (chance >> 68) << 64
     return UUID(int=value | 0b10 << 62 | chance & ((1 << 62) - 1))
 

@@ -1,5 +1,6 @@
 """How alike texts are, and that alike ones share a band."""
 
+import hashlib
 import random
 import re
 from uuid import UUID, uuid4
@@ -70,6 +71,24 @@ def test_an_estimate_is_near_the_truth() -> None:
         other = edited(words, edits, 5)
         one, two = (likeness.signature(features_of(w)) for w in (words, other))
         assert abs(likeness.estimate(one, two) - alike(words, other)) <= 15
+
+
+def test_a_band_is_a_keyed_hash_of_its_rows() -> None:
+    signature = likeness.signature(features_of(text_of(600, 7)))
+    size = len(signature) // likeness.BANDS
+    assert size == 4 * likeness.ROWS
+    assert likeness.bands(SITE, signature) == [
+        int.from_bytes(
+            hashlib.blake2b(
+                signature[band * size : (band + 1) * size],
+                digest_size=8,
+                key=SITE.bytes,
+                salt=bytes([band]),
+            ).digest(),
+            signed=True,
+        )
+        for band in range(likeness.BANDS)
+    ]
 
 
 def test_sites_share_no_bands() -> None:

@@ -107,8 +107,10 @@ class GuardedConnector(TCPConnector):
 
         Most requests of a crawl get one, and to ask so needs no request of the client's own kind.
         """
-        key = ConnectionKey(goal.host, goal.port, goal.secure, tls, None, None, None)
-        return await self._get(key, [])
+        to = goal.origin
+        return await self._get(
+            ConnectionKey(to.host, to.port, to.secure, tls, None, None, None), []
+        )
 
     def _open(self, info: AddressInfo) -> socket.socket:
         family, kind, protocol, _, address = info

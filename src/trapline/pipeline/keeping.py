@@ -18,7 +18,7 @@ from trapline.frontier.recrawl import History, Interval, Observed, due_at, obser
 from trapline.frontier.sql import candidates
 from trapline.frontier.urls import Place
 from trapline.measure import Recorder
-from trapline.model import AgentId, Document, UrlId
+from trapline.model import AgentId, Document, RedirectTrace, UrlId
 from trapline.pipeline import noting, shelving, tracking
 from trapline.pipeline.kinds import INDEX, IndexTask
 from trapline.pipeline.language import Answers
@@ -50,11 +50,16 @@ class _Kept:
     packed: Packed | None = None
     visit_id: int = 0
     recorded: Recorded | None = None
+    # The document, if it is to be kept.
+    stored: Document | None = field(init=False)
+    ended: datetime = field(init=False)
+    redirects: tuple[RedirectTrace, ...] = field(init=False)
 
-    @property
-    def stored(self) -> Document | None:
-        """The document, if it is to be kept."""
-        return self.visit.document if self.visit.is_kept else None
+    def __post_init__(self) -> None:
+        visit = self.visit
+        self.stored = visit.document if visit.is_kept else None
+        self.ended = visit.started_at + timedelta(milliseconds=visit.took_ms)
+        self.redirects = visit.redirects
 
 
 @dataclass(slots=True)
@@ -205,7 +210,7 @@ def _places(kept: _Kept) -> Iterator[Place]:
     yield organisation, visit.fetched.url
     for request in visit.fetched.requests:
         yield organisation, request.url
-    for redirect in visit.redirects:
+    for redirect in kept.redirects:
         yield organisation, redirect.from_url
         yield organisation, redirect.to_url
     for url in visit.discovered:
@@ -237,7 +242,7 @@ def _visit(kept: _Kept, ids: dict[Place, UrlId], agent_id: AgentId | None) -> Vi
                 r.permanent,
                 r.request,
             )
-            for r in visit.redirects
+            for r in kept.redirects
         ],
         file=_file(kept, ids),
     )
@@ -276,7 +281,7 @@ async def _record_pages(conn: Connection, batch: Sequence[_Kept], ids: dict[Plac
         await pages.gone(
             conn,
             [
-                (k.visit.site_id, ids[k.visit.crawl.organisation_id, k.visit.task.url], _ended(k))
+                (k.visit.site_id, ids[k.visit.crawl.organisation_id, k.visit.task.url], k.ended)
                 for k in gone
             ],
             job_id=job_id,
@@ -303,7 +308,7 @@ def _sighting(kept: _Kept, ids: dict[Place, UrlId]) -> Sighting:
         url_id=ids[organisation, visit.fetched.url],
         visit_id=kept.visit_id,
         job_id=kept.attempt.task.job_id,
-        seen_at=_ended(kept),
+        seen_at=kept.ended,
         status=visit.fetched.status,
         content=None if kept.stored is None else content_of(kept.stored, kept.packed, visit.digest),
         comparison=visit.comparison,
@@ -345,10 +350,10 @@ async def _record_candidates(
         site_ids=[site_id for site_id, _ in once],
         url_ids=[url_id for _, url_id in once],
         organisation_ids=[k.visit.crawl.organisation_id for k in once.values()],
-        visited_ats=[_ended(k) for k in once.values()],
+        visited_ats=[k.ended for k in once.values()],
         exit_codes=[k.visit.fetched.exit_code for k in once.values()],
         contentful_ats=[
-            _ended(k) if content else None
+            k.ended if content else None
             for k, content in zip(once.values(), contentful, strict=True)
         ],
         etags=[_validator(k) for k in once.values()],
@@ -382,7 +387,7 @@ async def _discover(conn: Connection, batch: Sequence[_Kept], ids: dict[Place, U
 
 def _learnt(kept: _Kept, interval: Interval) -> tuple[History, datetime | None]:
     """What is known of the page after this visit, and when it is due again."""
-    before, now = kept.visit.before, _ended(kept)
+    before, now = kept.visit.before, kept.ended
     observed, failures = Observed(), 0
     if before is not None:
         observed = Observed(before.looks, before.changes, before.seconds)
@@ -403,10 +408,6 @@ def _validator(kept: _Kept) -> str | None:
     """The ETag to send next time: only one that came from the URL itself, not from a redirect."""
     fetched = kept.visit.fetched
     return fetched.etag if fetched.url == kept.visit.task.url else None
-
-
-def _ended(kept: _Kept) -> datetime:
-    return kept.visit.started_at + timedelta(milliseconds=kept.visit.took_ms)
 
 
 def _result(kept: _Kept) -> dict[str, object]:

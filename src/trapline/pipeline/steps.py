@@ -61,6 +61,7 @@ from trapline.settings import Settings
 from trapline.store.identity import content_hash, without_nulls
 
 _MOST_HOSTS: Final = 10_000
+_UNKNOWN_HOST: Final = HostPace()
 _LARGE_DIFF: Final = 200_000
 _FEW_PLACES: Final = 8
 _MOST_REFRESHES: Final = 3
@@ -385,7 +386,7 @@ class Steps:
     def _pace(self, crawl: Crawl, url: str, fetched: Fetched) -> GateChange | None:
         """Return what the visit taught of the host: its next gap, and how long to leave it alone."""
         host = split_url(url).host
-        before = self._paces.get(host, HostPace())
+        before = self._paces.get(host, _UNKNOWN_HOST)
         seconds = fetched.requests[-1].total_ms / 1000 if fetched.requests else None
         pace = pace_after(
             before,

@@ -20,6 +20,8 @@ from trapline.store.sql import duplicates as queries
 from trapline.store.sql.duplicates import CountContentsRow, LikenessRow, TakeSightingsRow
 
 THRESHOLD: Final = 95
+MOST_FOLDED: Final = 500
+"""So many sightings are folded in one transaction."""
 _LOCK: Final = 0x73_64_75_70  # "sdup"
 _MOST_CANDIDATES: Final = 50
 
@@ -60,10 +62,10 @@ class _Group:
     words: int
 
 
-async def fold(conn: Connection, *, most: int = 500) -> int:
-    """Count and compare some sightings; 0 when there are none."""
+async def fold(conn: Connection) -> int:
+    """Count and compare some sightings; fewer than MOST_FOLDED when there are no more."""
     await queries.lock_folding(conn, key=_LOCK)
-    sightings = await queries.take_sightings(conn, most=most)
+    sightings = await queries.take_sightings(conn, most=MOST_FOLDED)
     if not sightings:
         return 0
     contents = {(c.site_id, c.content_hash): c for c in await _count(conn, sightings)}

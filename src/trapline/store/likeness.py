@@ -12,6 +12,7 @@ stored with nothing but `ALGORITHM`.
 import hashlib
 import re
 from functools import cache, lru_cache
+from struct import Struct
 from typing import Final, TypeAlias
 from uuid import UUID
 
@@ -43,6 +44,10 @@ LOWEST_THRESHOLD: Final = 85
 
 _PERMUTATIONS: Final = BANDS * ROWS
 _SEED: Final = 42
+# All numbers of a MinHash, its bands, and the numbers of these.
+_SIGNATURE: Final = Struct(f"<{_PERMUTATIONS}I")
+_CUT: Final = Struct(f"{4 * ROWS}s" * BANDS)
+_NUMBERS: Final = Struct(f">{BANDS}q")
 # Ours, and rensa's own: what was made by another is not compared.
 ALGORITHM: Final = 2 * 100 + RMinHash.ALGORITHM_VERSION
 _WORD: Final = re.compile(r"\w+")
@@ -154,6 +159,8 @@ def may_be_alike(words: int, title: str | None, other_title: str | None) -> bool
     """Tell whether equal texts of so many words make two pages duplicates."""
     if words < FEWEST_WORDS:
         return False
+    if title == other_title:
+        return True
     if words < ENOUGH_WORDS:
         return _plain(title) == _plain(other_title)
     one, other = _title_words(title), _title_words(other_title)
@@ -171,7 +178,7 @@ def _title_words(title: str | None) -> set[str]:
 def signature(of: Numbers) -> bytes:
     """Return the MinHash of features."""
     made = RMinHash.digest_matrix_from_flat_token_hashes(of, [0, len(of)], _PERMUTATIONS, _SEED)
-    return np.fromiter(made.to_rows()[0], "<u4", _PERMUTATIONS).tobytes()
+    return _SIGNATURE.pack(*made.to_rows()[0])
 
 
 def estimate(one: bytes, other: bytes) -> int:
@@ -182,13 +189,12 @@ def estimate(one: bytes, other: bytes) -> int:
 
 def bands(site_id: UUID, of: bytes) -> list[int]:
     """Return one number for each band of a MinHash, of which no other site has the same."""
-    size = 4 * ROWS
     found = []
-    for band, started in enumerate(_started(site_id)):
+    for started, band in zip(_started(site_id), _CUT.unpack(of), strict=True):
         hashed = started.copy()
-        hashed.update(of[band * size : (band + 1) * size])
-        found.append(int.from_bytes(hashed.digest(), signed=True))
-    return found
+        hashed.update(band)
+        found.append(hashed.digest())
+    return list(_NUMBERS.unpack(b"".join(found)))
 
 
 @lru_cache(maxsize=100)

@@ -162,13 +162,15 @@ def test_scores_of_any_size_and_sign_are_put_in_the_same_order() -> None:
     random = np.random.default_rng(2)
     for count in (2, 3, 60, 500):
         none = np.zeros(count, dtype=np.intp)
-        page = Blocks(["a b"] * count, np.full(count, 2), none, none, none, none, none)
+        texts = ["a b"] * count
+        page = Blocks(texts, texts, np.full(count, 2), none, none, none, none, none)
         scores = random.normal(size=count) * 10.0 ** random.integers(-30, 1, count)
         scores[random.random(count) < 0.2] = -0.0
         scores[random.random(count) < 0.2] = 0.0
-        for given in (scores.astype(np.float32), np.abs(scores).astype(np.float32)):
-            mine = selection.choose(given, page, 0.1)
-            assert np.array_equal(compiled.choose(given, page, 0.1), mine)
+        for some in (scores.astype(np.float32), np.abs(scores).astype(np.float32)):
+            mine, theirs = selection.choose(some, page, 0.1), compiled.choose(some, page, 0.1)
+            assert np.array_equal(mine.flags, theirs.flags)
+            assert mine[1:] == theirs[1:]
 
 
 def test_the_less_recall_counts_the_less_is_taken() -> None:

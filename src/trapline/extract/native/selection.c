@@ -122,14 +122,15 @@ static int choose(PyObject *texts, const float *scores, const int64_t *words, do
 }
 
 /* The blocks that were chosen, how many words they have, and the best score of all. */
-static PyObject *choice_of(PyObject *flags, const int64_t *words, const Ranked *ranked) {
+static PyObject *choice_of(PyObject *flags, const float *scores, const int64_t *words,
+                           const Ranked *ranked) {
     const char *chosen = PyByteArray_AS_STRING(flags);
     Py_ssize_t size = PyByteArray_GET_SIZE(flags);
     int64_t all = 0;
     for (Py_ssize_t block = 0; block < size; block++) {
         all += chosen[block] ? words[block] : 0;
     }
-    return Py_BuildValue("OLf", flags, (long long)all, size ? ranked[0].score : 1.0f);
+    return Py_BuildValue("OLf", flags, (long long)all, size ? scores[ranked[0].block] : 1.0F);
 }
 
 PyObject *native_choose(PyObject *module, PyObject *args) {
@@ -153,7 +154,7 @@ PyObject *native_choose(PyObject *module, PyObject *args) {
     }
     if (flags != NULL && choose(texts, scores.buf, words.buf, floor, recall,
                                 (uint8_t *)PyByteArray_AS_STRING(flags), best, ranked) == 0) {
-        result = choice_of(flags, words.buf, ranked);
+        result = choice_of(flags, scores.buf, words.buf, ranked);
     }
     Py_XDECREF(flags);
     PyMem_Free(ranked);
