@@ -88,7 +88,12 @@ def _undo(table: turbohtml.Element) -> None:
 
 
 def _span(cell: turbohtml.Element, name: str) -> int:
-    value = (cell.attr(name) or "").strip()
+    """How far a cell reaches; the attribute that says so is gone then."""
+    value = cell.attr(name)
+    if value is None:
+        return 1
+    del cell.attrs[name]
+    value = value.strip()
     return min(max(int(value), 1), _MAX_SPAN) if value.isdecimal() else 1
 
 
@@ -99,7 +104,8 @@ def _spread(table: turbohtml.Element) -> None:
     for row in table.find_all("tr"):
         column = 0
         for cell in _cells(row):
-            column = _fill(cell, column, reaching)
+            if reaching:
+                column = _fill(cell, column, reaching)
             wide, tall = _span(cell, "colspan"), _span(cell, "rowspan")
             budget -= wide
             if budget < 0:
@@ -109,14 +115,8 @@ def _spread(table: turbohtml.Element) -> None:
             if tall > 1:
                 reaching |= dict.fromkeys(range(column, column + wide), tall)
             column += wide
-            for name in ("colspan", "rowspan"):
-                if name in cell.attrs:
-                    del cell.attrs[name]
-        for place in sorted(place for place in reaching if place >= column):
-            if place == column:
-                row.append(turbohtml.Element("td"))
-                column += 1
-        reaching = {place: left - 1 for place, left in reaching.items() if left > 1}
+        if reaching:
+            reaching = _end(row, column, reaching)
 
 
 def _fill(cell: turbohtml.Element, column: int, reaching: dict[int, int]) -> int:
@@ -125,3 +125,12 @@ def _fill(cell: turbohtml.Element, column: int, reaching: dict[int, int]) -> int
         cell.insert_before(turbohtml.Element("td"))
         column += 1
     return column
+
+
+def _end(row: turbohtml.Element, column: int, reaching: dict[int, int]) -> dict[int, int]:
+    """Empty cells at the end of a row; what is left to reach further rows."""
+    for place in sorted(place for place in reaching if place >= column):
+        if place == column:
+            row.append(turbohtml.Element("td"))
+            column += 1
+    return {place: left - 1 for place, left in reaching.items() if left > 1}

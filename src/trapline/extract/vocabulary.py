@@ -153,6 +153,7 @@ class Lexicon:
         if None in found:
             if len(seen) > _REMEMBERED:
                 seen.clear()
+                found = [None] * len(strings)
             unseen = list(dict.fromkeys(compress(strings, map(is_, found, repeat(None)))))
             words = self._words(unseen)
             summaries = map(summary, repeat(self.scores), words)

@@ -1,8 +1,10 @@
 """What the model is told of a page beyond its blocks."""
 
 import numpy as np
+import pytest
 import turbohtml
 
+from trapline.extract import vocabulary
 from trapline.extract.hints import read_said
 from trapline.extract.outline import read_outline
 from trapline.extract.reading import Reading, read_page
@@ -51,3 +53,11 @@ def test_running_means_weigh_what_is_before_and_after() -> None:
 
 def test_a_page_without_blocks_can_be_read() -> None:
     assert len(reading("<div></div>").blocks) == 0
+
+
+def test_a_lexicon_that_forgets_knows_what_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vocabulary, "_REMEMBERED", 0)
+    texts = Vocabulary.of({}, {"one": 1.0, "two": 2.0}, {}, {}).texts
+    first = texts.summaries(["one"]).tolist()
+    assert texts.summaries(["one", "two"]).tolist()[:1] == first
+    assert first[0][0] == 1.0
