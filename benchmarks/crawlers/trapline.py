@@ -43,10 +43,10 @@ async def crawl(url: str, dsn: str, job: str | None, meter: Meter) -> None:
 
 
 async def start(database: Database, url: str) -> JobId:
-    # The worker has AT_ONCE runners, so no more requests are made at once; a page counts for the job
-    # until it is stored.
+    # The worker has AT_ONCE runners, so no more requests are made at once; but a page counts for the
+    # job until it is stored, and that is not what is bounded here.
     options = CrawlOptions.parse(
-        url=url, limit=1_000_000, delay=0, max_concurrency=2 * AT_ONCE, sitemap="skip"
+        url=url, limit=1_000_000, delay=0, max_concurrency=4 * AT_ONCE, sitemap="skip"
     )
     async with database.system_tx() as conn:
         organisation = await tenancy.ensure_default(conn)

@@ -1,6 +1,7 @@
 """Connections: who they are, how long they may take, what a broken one costs."""
 
 import asyncio
+import socket
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -52,6 +53,17 @@ async def test_jsonb_comes_back_as_it_went(database: Database) -> None:
     value = {"a": [1, 2.5, None, True], "ü": "€\U0001f41d"}
     async with database.system_tx() as conn:
         assert await conn.fetchval("SELECT $1::jsonb", value) == value
+
+
+async def test_the_system_takes_more_of_a_message_at_once_than_usual(database: Database) -> None:
+    """A batch of pages is megabytes; a busy process would come back for each part of it."""
+    one, other = socket.socketpair()
+    with one, other:
+        usual = one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    async with database.system_tx(steady=True) as conn:
+        own = conn._transport.get_extra_info("socket")  # type: ignore[union-attr]
+        assert own.family == socket.AF_UNIX
+        assert own.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) > usual
 
 
 async def test_connections_tell_each_other_what_types_are_made_of(database: Database) -> None:

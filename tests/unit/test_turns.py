@@ -13,7 +13,7 @@ from trapline.queue.outbox import Outbox
 from trapline.queue.running import Hands, Running
 from trapline.queue.sql.claiming import ServedLanesRow
 from trapline.queue.tasks import Task
-from trapline.queue.turns import Turns
+from trapline.queue.turns import STORED_BESIDE, Turns
 
 CONCURRENCY = 8
 NONE: Any = None
@@ -77,6 +77,15 @@ async def test_a_worker_with_room_asks_at_once() -> None:
     turns._turned_at = time.monotonic() + 60
     _, (want,) = turns._next()
     assert want.take == CONCURRENCY // 2
+
+
+async def test_what_waits_to_be_stored_keeps_no_runner_from_work_up_to_a_bound() -> None:
+    """One batch is being written and another gathers; more would only fill the memory."""
+    turns = turns_with(running=0)
+    turns.outbox.rich = [Attempt(task(number)) for number in range(STORED_BESIDE * CONCURRENCY)]
+    assert turns._room() == CONCURRENCY
+    turns.outbox.rich += [Attempt(task(100 + number)) for number in range(CONCURRENCY)]
+    assert turns._room() == 0
 
 
 async def test_what_has_ended_is_finished_at_once() -> None:

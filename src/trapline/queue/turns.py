@@ -40,6 +40,8 @@ LONGEST_PAUSE: Final = 1.0
 # Claimed ahead: what is done in this time, at most so many.
 AHEAD_SECONDS: Final = 0.05
 MOST_AHEAD: Final = 3_000
+# So many times what runs may wait to be stored: one batch that PostgreSQL writes, and one that gathers.
+STORED_BESIDE: Final = 2
 UNKNOWN_KIND_PAUSE: Final = timedelta(seconds=5)
 # A worker that is nearly full asks for the little that it has room for only so often, and stores what
 # has ended in batches that took so long to gather: a statement costs as much as several tasks.
@@ -99,10 +101,10 @@ class Turns:
     def _room(self) -> int:
         """How many more tasks may be claimed.
 
-        What waits to be stored keeps no runner from work, so as much again may be in hand: else
-        handlers and PostgreSQL would wait for each other in turn.
+        What waits to be stored keeps no runner from work, so more may be in hand: else handlers and
+        PostgreSQL would wait for each other in turn.
         """
-        stored = min(len(self.outbox.rich) + self._storing, self.concurrency)
+        stored = min(len(self.outbox.rich) + self._storing, STORED_BESIDE * self.concurrency)
         running = self.unfinished() - stored
         return self.concurrency + self._pace.ahead - running - self._asked
 
