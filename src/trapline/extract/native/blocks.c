@@ -24,7 +24,6 @@ typedef struct {
 /* What separates one text from the text before it. */
 typedef struct {
     int64_t owner, opened, breaks;
-    int spaced, in_code;
 } Place;
 
 /* Numbers of the same kind for one block after another, or for one piece after another. */
@@ -40,7 +39,11 @@ typedef struct {
 struct Found {
     Table blocks, pieces;
     PyObject *texts, *shown, *line;
-    Place before, here;
+    /* Where the text before stands; how many block-level elements and breaks were passed since the beginning, and
+     * whether white space was since that text. */
+    Place before;
+    int64_t opened, breaks;
+    int spaced;
     Text text;
     Code code;
 };
@@ -116,9 +119,17 @@ static inline uint64_t few_bytes(const Py_UCS1 *data, int count) {
            (uint64_t)data[count - 1] << 8 * (count - 1);
 }
 
+/* Where a text in bytes goes on: what changes with each letter. */
+typedef struct {
+    Py_UCS1 *to;
+    int64_t words;
+    int after_blank;
+    Py_UCS1 seen;
+} End;
+
 /* Adds one to eight letters as they are, if all are ASCII and have no white space but single blanks.
  * There is room for eight. */
-static inline int add_eight(Text *text, const Py_UCS1 *data, int count) {
+static inline int add_eight(End *text, const Py_UCS1 *data, int count) {
     uint64_t given = few_bytes(data, count), mine = ~(uint64_t)0 >> 8 * (EIGHT - count);
     uint64_t letters = given | (~mine & 'a' * ONES);
     uint64_t blanks = ~((letters ^ ' ' * ONES) + 0x7f * ONES) & HIGHEST;
@@ -127,8 +138,8 @@ static inline int add_eight(Text *text, const Py_UCS1 *data, int count) {
     if ((letters & HIGHEST) || (~(letters + 0x60 * ONES) & HIGHEST) || (blanks & after_blank)) {
         return 0;
     }
-    memcpy(text->bytes + text->size, &given, EIGHT);
-    text->size += count;
+    memcpy(text->to, &given, EIGHT);
+    text->to += count;
     text->words += (int64_t)(((after_blank & mine) >> 7) * ONES >> 56);
     text->after_blank = (int)(blanks >> (8 * count - 1) & 1);
     return 1;
@@ -136,33 +147,34 @@ static inline int add_eight(Text *text, const Py_UCS1 *data, int count) {
 
 /* Without a branch for each letter: where words end cannot be foretold. A blank after a blank is
  * overwritten by what follows. */
-static inline void add_few(Text *text, const Py_UCS1 *data, Py_ssize_t size) {
-    Py_UCS1 *to = text->bytes + text->size;
-    int after_blank = text->after_blank;
-    for (Py_ssize_t i = 0; i < size; i++) {
+static inline void add_few(End *text, const Py_UCS1 *data, int count) {
+    End end = *text;
+    for (int i = 0; i < count; i++) {
         int blank = is_blank_byte[data[i]];
         Py_UCS1 letter = blank ? ' ' : data[i];
-        text->seen |= letter;
-        text->words += after_blank & !blank;
-        *to = letter;
-        to += !(after_blank & blank);
-        after_blank = blank;
+        end.seen |= letter;
+        end.words += end.after_blank & !blank;
+        *end.to = letter;
+        end.to += !(end.after_blank & blank);
+        end.after_blank = blank;
     }
-    text->size = to - text->bytes;
-    text->after_blank = after_blank;
+    *text = end;
 }
 
-static void add_bytes(Text *given, const Py_UCS1 *data, Py_ssize_t size) {
-    Text text = *given;
+static void add_bytes(Text *text, const Py_UCS1 *data, Py_ssize_t size) {
+    End end = {text->bytes + text->size, text->words, text->after_blank, text->seen};
     while (size > 0) {
         int count = size < EIGHT ? (int)size : EIGHT;
-        if (!add_eight(&text, data, count)) {
-            add_few(&text, data, count);
+        if (!add_eight(&end, data, count)) {
+            add_few(&end, data, count);
         }
         data += count;
         size -= count;
     }
-    *given = text;
+    text->size = end.to - text->bytes;
+    text->words = end.words;
+    text->after_blank = end.after_blank;
+    text->seen = end.seen;
 }
 
 static void add_letters(Text *text, PyObject *given) {
@@ -170,15 +182,17 @@ static void add_letters(Text *text, PyObject *given) {
     const void *data = PyUnicode_DATA(given);
     Py_ssize_t size = PyUnicode_GET_LENGTH(given);
     Py_UCS4 *to = text->letters + text->size;
+    int64_t words = text->words;
     for (Py_ssize_t i = 0; i < size; i++) {
         Py_UCS4 letter = PyUnicode_READ(kind, data, i);
         int blank = letter < 256 ? is_blank_byte[letter] : Py_UNICODE_ISSPACE(letter) != 0;
-        text->words += after_blank & !blank;
+        words += after_blank & !blank;
         *to = blank ? ' ' : letter;
         to += !(after_blank & blank);
         after_blank = blank;
     }
     text->size = to - text->letters;
+    text->words = words;
     text->after_blank = after_blank;
 }
 
@@ -345,26 +359,28 @@ static int is_blank(PyObject *text) {
     return size > 0;
 }
 
-static int begin_block(Found *found, Py_ssize_t row) {
+static int begin_block(Found *found, Py_ssize_t row, const Holding *parent) {
     if (end_block(found) < 0) {
         return -1;
     }
     text_begin(&found->text);
     text_begin(&found->code.text);
-    found->code.is_shown = found->here.in_code;
-    return table_add(&found->blocks, 0, found->here.owner, row);
+    found->code.is_shown = parent->is_code;
+    return table_add(&found->blocks, 0, parent->owner, row);
 }
 
-static int add_piece(Found *found, PyObject *text, Py_ssize_t row) {
-    const Place *before = &found->before, *here = &found->here;
-    int64_t breaks = here->breaks - before->breaks;
+static int add_piece(Found *found, PyObject *text, Py_ssize_t row, const Holding *parent) {
+    Place before = found->before;
+    int64_t breaks = found->breaks - before.breaks;
     int failed = 0;
-    if (found->blocks.size == 0 || here->owner != before->owner || here->opened != before->opened ||
+    if (found->blocks.size == 0 || parent->owner != before.owner || found->opened != before.opened ||
         breaks >= 2) {
-        failed = begin_block(found, row) < 0;
-    } else if (here->spaced || breaks > 0) {
+        failed = begin_block(found, row, parent) < 0;
+    } else if (found->spaced || breaks > 0) {
         failed = add_blank(&found->text) < 0;
     }
+    found->before = (Place){parent->owner, found->opened, found->breaks};
+    found->spaced = 0;
     failed = failed || table_add(&found->pieces, row, found->blocks.size - 1, PyUnicode_GET_LENGTH(text)) < 0;
     return failed ? -1 : add_text(&found->text, text);
 }
@@ -383,16 +399,15 @@ static int add_code(Found *found, PyObject *text, int is_piece) {
 }
 
 int pass_element(Found *found, int code) {
-    found->here.opened += is_block_level(code);
+    found->opened += is_block_level(code);
     if (code == design.br) {
-        found->here.breaks++;
+        found->breaks++;
         return add_code(found, found->line, 0);
     }
     return 0;
 }
 
 int pass_text(Found *found, Py_ssize_t row, const Holding *parent, PyObject *text) {
-    Place *here = &found->here;
     if (!PyUnicode_Check(text)) {
         PyErr_SetString(PyExc_TypeError, "a text is a string");
         return -1;
@@ -401,17 +416,10 @@ int pass_text(Found *found, Py_ssize_t row, const Holding *parent, PyObject *tex
         return add_code(found, text, 0);
     }
     if (is_blank(text)) {
-        here->spaced = 1;
+        found->spaced = 1;
         return add_code(found, text, 0);
     }
-    here->owner = parent->owner;
-    here->in_code = parent->is_code;
-    if (add_piece(found, text, row) < 0) {
-        return -1;
-    }
-    here->spaced = 0;
-    found->before = *here;
-    return add_code(found, text, 1);
+    return add_piece(found, text, row, parent) < 0 ? -1 : add_code(found, text, 1);
 }
 
 PyObject *blocks_made(Found *found) {
