@@ -107,9 +107,10 @@ class LinkWriter:
     def __call__(self, element: turbohtml.Element, rendered: str, /) -> str: ...
 
 def links(
-    anchors: list[Any],
-    placed: list[Any],
-    hidden: list[bool],
+    nodes: list[Any],
+    last: Ints,
+    rows: Ints,
+    places: tuple[list[Any], Any, Ints],
     references: References,
     parts: tuple[Any, ...],
     longest: int,

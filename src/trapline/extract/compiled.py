@@ -263,9 +263,10 @@ def tidy(text: str) -> str:
     return _native.tidy(text)
 
 
-def read_anchors(*given: Any) -> dict[str, Any]:
+def read_anchors(outline: Outline, *given: Any) -> dict[str, Any]:
     """What `links.read_anchors` gives, and besides what that is given what it makes links with."""
-    return _native.links(*given)
+    _, _, last = _tree(outline)
+    return _native.links(outline.nodes, last, *given)
 
 
 def link_writer(
