@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import turbohtml
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from trapline.extract import blocks, pruning, selection, vocabulary
 from trapline.extract import features as columns
@@ -126,16 +126,6 @@ def _pieces(found: Blocks) -> tuple[Any, ...]:
     return astuple(found)[-6:]
 
 
-class CompiledOutline(Outline, frozen=True):
-    code = _Held(Outline, "code", _INTS)
-    parent = _Held(Outline, "parent", _INTS)
-    last = _Held(Outline, "last", _INTS)
-    by_code = _Held(Outline, "by_code", _INTS)
-
-    def found(self, elements: list[Any]) -> Ints:
-        return np.array(_native.rows(self.nodes, elements) if elements else (), dtype=np.intp)
-
-
 class CompiledBlocks(Blocks, frozen=True):
     words = _Held(Blocks, "words", _INTS)
     owner = _Held(Blocks, "owner", _INTS)
@@ -143,6 +133,19 @@ class CompiledBlocks(Blocks, frozen=True):
     piece_row = _Held(Blocks, "piece_row", _INTS)
     piece_block = _Held(Blocks, "piece_block", _INTS)
     piece_size = _Held(Blocks, "piece_size", _INTS)
+
+
+class CompiledOutline(Outline, frozen=True):
+    """Its blocks are made with it, and None stands in place of the nodes of texts."""
+
+    code = _Held(Outline, "code", _INTS)
+    parent = _Held(Outline, "parent", _INTS)
+    last = _Held(Outline, "last", _INTS)
+    by_code = _Held(Outline, "by_code", _INTS)
+    blocks: Blocks
+
+    def found(self, elements: list[Any]) -> Ints:
+        return np.array(_native.rows(self.nodes, elements) if elements else (), dtype=np.intp)
 
 
 class CompiledFeatures(Features, frozen=True):
@@ -158,13 +161,17 @@ _features: Callable[..., Features] = CompiledFeatures
 
 
 def read_outline(tree: turbohtml.Document) -> Outline:
-    nodes, code, parent, last, by_code, starts, depth = _native.outline(tree, MAX_NODES)
+    nodes, code, parent, last, by_code, starts, depth, made = _native.outline(tree, MAX_NODES)
     cut = len(nodes) > MAX_NODES
-    return _outline(nodes, code, parent, last, by_code, starts, depth.bit_length(), cut)
+    doublings, found = depth.bit_length(), _blocks(*made)
+    return _outline(nodes, code, parent, last, by_code, starts, doublings, cut, found)
 
 
 def read_blocks(outline: Outline) -> Blocks:
-    return _blocks(*_native.blocks(outline.nodes, *_tree(outline)))
+    """What `blocks.read_blocks` gives."""
+    if isinstance(outline, CompiledOutline):
+        return outline.blocks
+    return blocks.read_blocks(outline)
 
 
 def lexicon(scores: dict[str, float]) -> object:
@@ -222,7 +229,7 @@ def prune(outline: Outline, found: Blocks, chosen: Flags) -> Outline:
     words, _, first, row, block, _ = _pieces(found)
     given = (outline.nodes, *rows, words, first, row, block, chosen)
     left, starts = _native.prune(*given)
-    return _outline(outline.nodes, *rows[:-1], left, starts, outline.doublings, outline.cut)
+    return replace(outline, by_code=left, code_starts=starts)
 
 
 def with_headline(chosen: Flags, found: Blocks, outline: Outline) -> Flags:
@@ -256,9 +263,10 @@ def tidy(text: str) -> str:
     return _native.tidy(text)
 
 
-def read_anchors(*given: Any) -> dict[str, Any]:
+def read_anchors(outline: Outline, *given: Any) -> dict[str, Any]:
     """What `links.read_anchors` gives, and besides what that is given what it makes links with."""
-    return _native.links(*given)
+    _, _, last = _tree(outline)
+    return _native.links(outline.nodes, last, *given)
 
 
 def link_writer(

@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from functools import partial
 from operator import methodcaller
+from typing import Final
 
 import numpy as np
 import turbohtml
@@ -22,6 +23,7 @@ _MAX_TEXT = 500
 # Anchors can be nested by markup that is broken on purpose; the text of all of them together
 # would then grow with the square of the page.
 _TEXT_BUDGET = 4_000_000
+NO_ROWS: Final[Ints] = np.zeros(0, np.intp)
 
 
 class Links(Struct, frozen=True):
@@ -29,6 +31,16 @@ class Links(Struct, frozen=True):
 
     on_page: tuple[Link, ...] = ()
     other: tuple[str, ...] = ()
+
+
+class Anchors(Struct, frozen=True):
+    """Where the anchors of a page are, and what they stand in; all rows ascend."""
+
+    outline: Outline
+    rows: Ints
+    placed: list[tuple[int, Region]]
+    """The landmarks."""
+    hidden: Ints
 
 
 def read_links(
@@ -43,13 +55,11 @@ def read_links(
     """
     outline = outline or read_outline(tree)
     rows = _rows_of_links(outline)
-    places = rows.tolist()
-    anchors = list(map(outline.nodes.__getitem__, places))
-    hidden = _hidden(tree, outline, rows, marked)
-    placed = _placed(tree, outline, places, marked)
+    placed = landmarks(tree, outline, marked) if len(rows) else []
+    hidden = _hidden(tree, outline, marked) if len(rows) else NO_ROWS
     other: dict[str, None] = {}
     read = read_anchors_compiled if compiled.AVAILABLE else read_anchors
-    found = read(anchors, placed, hidden, resolver.references, other)
+    found = read(Anchors(outline, rows, placed, hidden), resolver.references, other)
     return Links(tuple(found.values()), tuple(other))
 
 
@@ -66,31 +76,26 @@ def _rows_of_links(outline: Outline) -> Ints:
 
 
 def read_anchors_compiled(
-    anchors: list[turbohtml.Element],
-    placed: list[Region],
-    hidden: list[bool],
-    references: References,
-    other: dict[str, None],
+    given: Anchors, references: References, other: dict[str, None]
 ) -> dict[str, Link]:
     """What `read_anchors` gives."""
     parts = (Link, _label_of, _better, _rels_of, partial(_keep_other, other))
+    places = (given.placed, Region.BODY, given.hidden)
     return compiled.read_anchors(
-        anchors, placed, hidden, references, parts, _MAX_TEXT, _TEXT_BUDGET
+        given.outline, given.rows, places, references, parts, _MAX_TEXT, _TEXT_BUDGET
     )
 
 
-def read_anchors(
-    anchors: list[turbohtml.Element],
-    placed: list[Region],
-    hidden: list[bool],
-    references: References,
-    other: dict[str, None],
-) -> dict[str, Link]:
+def read_anchors(given: Anchors, references: References, other: dict[str, None]) -> dict[str, Link]:
     """The links by their URLs; what leads elsewhere than to pages is put into `other`."""
+    rows = given.rows.tolist()
+    anchors: list[turbohtml.Element] = list(map(given.outline.nodes.__getitem__, rows))
+    regions = _regions(given.outline, rows, given.placed)
+    hidden = (given.outline.enclosing(given.hidden, given.rows) > 0).tolist()
     found: dict[str, Link] = {}
     budget = _TEXT_BUDGET
     hrefs = map(methodcaller("attr", "href"), anchors)
-    for anchor, href, region, unseen in zip(anchors, hrefs, placed, hidden, strict=True):
+    for anchor, href, region, unseen in zip(anchors, hrefs, regions, hidden, strict=True):
         if not href or href[0] == "#":
             continue
         url = references.absolute(href)
@@ -112,21 +117,16 @@ def _rels_of(rel: str) -> tuple[str, ...]:
     return tuple(rel.lower().split())
 
 
-def _hidden(tree: turbohtml.Document, outline: Outline, rows: Ints, marked: int) -> list[bool]:
+def _hidden(tree: turbohtml.Document, outline: Outline, marked: int) -> Ints:
     may_hide = marked & marks.HIDDEN or outline.may_have("template") or outline.may_have("style")
-    roots = hidden_roots(tree, marked) if may_hide and len(rows) else []
-    if not roots:
-        return [False] * len(rows)
-    found: list[bool] = (outline.enclosing(outline.found(roots), rows) > 0).tolist()
-    return found
+    roots = hidden_roots(tree, marked) if may_hide else []
+    return outline.found(roots) if roots else NO_ROWS
 
 
-def _placed(
-    tree: turbohtml.Document, outline: Outline, rows: list[int], marked: int
-) -> list[Region]:
+def _regions(outline: Outline, rows: list[int], placed: list[tuple[int, Region]]) -> list[Region]:
     regions = [Region.BODY] * len(rows)
     covered = -1
-    for row, region in landmarks(tree, outline, marked) if regions else ():
+    for row, region in placed:
         if row <= covered:
             continue
         covered = int(outline.last[row])

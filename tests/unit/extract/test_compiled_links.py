@@ -1,11 +1,15 @@
 """Links are read, resolved and written alike by the compiled code and by Python."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 import turbohtml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trapline.extract import compiled, links, markdown
+from trapline.extract.outline import read_outline
 from trapline.extract.resolve import CompiledReferences, PlainReferences, Resolver
 from trapline.extract.targets import Targets
 from trapline.model import Region
@@ -72,14 +76,16 @@ ANCHORS = st.builds(
 @given(st.lists(ANCHORS, max_size=12))
 def test_any_links(anchors: list[str]) -> None:
     body = "<div>" + " ".join(anchors) + "</div>"
-    tree = turbohtml.parse(body)
-    found = tree.find_all("a")
-    regions = [Region.NAV if number % 3 else Region.BODY for number in range(len(found))]
-    hidden = [number % 4 == 0 for number in range(len(found))]
+    page = read_outline(turbohtml.parse(body))
+    rows = page.rows_of("a")
+    regions = [(row, Region.NAV) for row in range(1, len(page.nodes)) if row % 3]
+    hidden = np.arange(4, len(page.nodes), 4)
     plain, fast = both("https://docs.example.com")
     others: tuple[dict[str, None], dict[str, None]] = ({}, {})
-    expected = links.read_anchors(found, regions, hidden, plain, others[0])
-    read = links.read_anchors_compiled(found, regions, hidden, fast, others[1])
+    places = ([], links.NO_ROWS) if len(rows) % 3 else (regions, hidden)
+    found = links.Anchors(page, rows, *places)
+    expected = links.read_anchors(found, plain, others[0])
+    read = links.read_anchors_compiled(found, fast, others[1])
     assert list(read.items()) == list(expected.items())
     assert others[0] == others[1]
     equally_written(body)
@@ -99,7 +105,25 @@ def test_what_is_no_text_is_refused() -> None:
         fast.absolute(None)
     with pytest.raises(ValueError, match="directories"):
         CompiledReferences("https://a.example", [], str).absolute("name")
-    with pytest.raises(ValueError, match="different pages"):
-        links.read_anchors_compiled([turbohtml.Element("a")], [], [], fast, {})
     with pytest.raises(TypeError):
         compiled.link_writer(fast, PAGE, frozenset(), str)(turbohtml.Element("a"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "placed", "hidden"),
+    [
+        ([99], [], []),
+        ([-1], [], []),
+        ([], [], [99]),
+        ([4], [(99, Region.NAV)], []),
+        ([4], [(-1, Region.NAV)], []),
+        ([4], [("row", Region.NAV)], []),
+        ([4], [Region.NAV], []),
+    ],
+)
+def test_places_of_another_page(rows: list[int], placed: list[Any], hidden: list[int]) -> None:
+    page = read_outline(turbohtml.parse("<p><a href=x>y</a>"))
+    _, fast = both("https://docs.example.com")
+    found = links.Anchors(page, np.array(rows, np.intp), placed, np.array(hidden, np.intp))
+    with pytest.raises((ValueError, TypeError)):
+        links.read_anchors_compiled(found, fast, {})

@@ -10,6 +10,7 @@ import turbohtml
 
 from trapline.extract import _native, compiled, scorer
 from trapline.extract.hints import read_said
+from trapline.extract.outline import read_outline
 from trapline.extract.reading import read_page
 from trapline.extract.vocabulary import Vocabulary
 
@@ -59,9 +60,10 @@ def test_words_score_alike(letters: str, seed: int) -> None:
     ]
     title = f"<title>{some_text(chance, words, 9)}</title>"
     tree = turbohtml.parse(title + "".join(parts), positions=False)
-    outline, said = compiled.read_outline(tree), read_said(tree, URL)
-    reading = read_page(outline, said)
-    expected, found = reading.features(model.vocabulary), model.features(outline, said)
+    said = read_said(tree, URL)
+    reading = read_page(read_outline(tree), said)
+    expected = reading.features(model.vocabulary)
+    found = model.features(compiled.read_outline(tree), said)
     columns = [*reading.columns, *reading.word_columns(model.vocabulary)]
     wrong = np.abs(found.matrix - expected.matrix).max(axis=0) > CLOSE
     assert [name for name, differs in zip(columns, wrong, strict=True) if differs] == []
@@ -97,5 +99,5 @@ def test_as_many_scores_as_words() -> None:
 
 
 def _columns(model: scorer.Scorer, tree: turbohtml.Document) -> list[str]:
-    reading = read_page(compiled.read_outline(tree), read_said(tree, URL))
+    reading = read_page(read_outline(tree), read_said(tree, URL))
     return [*reading.columns, *reading.word_columns(model.vocabulary)]

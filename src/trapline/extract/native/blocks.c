@@ -1,4 +1,5 @@
 /* The text of a page, cut into blocks: the twin of blocks.py. */
+#include "blocks.h"
 #include "words.h"
 #include <string.h>
 
@@ -20,14 +21,32 @@ typedef struct {
     int is_shown;
 } Code;
 
-/* Blocks as they are found; arrays of 64-bit numbers that grow together. */
+/* What separates one text from the text before it. */
 typedef struct {
-    int64_t *words, *owner, *first, *piece_row, *piece_block, *piece_size;
-    Py_ssize_t blocks, pieces;
-    PyObject *texts, *shown;
+    int64_t owner, opened, breaks;
+} Place;
+
+/* Numbers of the same kind for one block after another, or for one piece after another. */
+enum { COLUMNS = 3 };
+enum { WORDS, OWNER, FIRST };
+enum { ROW, BLOCK, SIZE };
+
+typedef struct {
+    int64_t (*rows)[COLUMNS];
+    Py_ssize_t size, room;
+} Table;
+
+struct Found {
+    Table blocks, pieces;
+    PyObject *texts, *shown, *line;
+    /* Where the text before stands; how many block-level elements and breaks were passed since the beginning, and
+     * whether white space was since that text. */
+    Place before;
+    int64_t opened, breaks;
+    int spaced;
     Text text;
     Code code;
-} Found;
+};
 
 static uint8_t is_blank_byte[256];
 
@@ -100,9 +119,17 @@ static inline uint64_t few_bytes(const Py_UCS1 *data, int count) {
            (uint64_t)data[count - 1] << 8 * (count - 1);
 }
 
+/* Where a text in bytes goes on: what changes with each letter. */
+typedef struct {
+    Py_UCS1 *to;
+    int64_t words;
+    int after_blank;
+    Py_UCS1 seen;
+} End;
+
 /* Adds one to eight letters as they are, if all are ASCII and have no white space but single blanks.
  * There is room for eight. */
-static inline int add_eight(Text *text, const Py_UCS1 *data, int count) {
+static inline int add_eight(End *text, const Py_UCS1 *data, int count) {
     uint64_t given = few_bytes(data, count), mine = ~(uint64_t)0 >> 8 * (EIGHT - count);
     uint64_t letters = given | (~mine & 'a' * ONES);
     uint64_t blanks = ~((letters ^ ' ' * ONES) + 0x7f * ONES) & HIGHEST;
@@ -111,8 +138,8 @@ static inline int add_eight(Text *text, const Py_UCS1 *data, int count) {
     if ((letters & HIGHEST) || (~(letters + 0x60 * ONES) & HIGHEST) || (blanks & after_blank)) {
         return 0;
     }
-    memcpy(text->bytes + text->size, &given, EIGHT);
-    text->size += count;
+    memcpy(text->to, &given, EIGHT);
+    text->to += count;
     text->words += (int64_t)(((after_blank & mine) >> 7) * ONES >> 56);
     text->after_blank = (int)(blanks >> (8 * count - 1) & 1);
     return 1;
@@ -120,33 +147,34 @@ static inline int add_eight(Text *text, const Py_UCS1 *data, int count) {
 
 /* Without a branch for each letter: where words end cannot be foretold. A blank after a blank is
  * overwritten by what follows. */
-static inline void add_few(Text *text, const Py_UCS1 *data, Py_ssize_t size) {
-    Py_UCS1 *to = text->bytes + text->size;
-    int after_blank = text->after_blank;
-    for (Py_ssize_t i = 0; i < size; i++) {
+static inline void add_few(End *text, const Py_UCS1 *data, int count) {
+    End end = *text;
+    for (int i = 0; i < count; i++) {
         int blank = is_blank_byte[data[i]];
         Py_UCS1 letter = blank ? ' ' : data[i];
-        text->seen |= letter;
-        text->words += after_blank & !blank;
-        *to = letter;
-        to += !(after_blank & blank);
-        after_blank = blank;
+        end.seen |= letter;
+        end.words += end.after_blank & !blank;
+        *end.to = letter;
+        end.to += !(end.after_blank & blank);
+        end.after_blank = blank;
     }
-    text->size = to - text->bytes;
-    text->after_blank = after_blank;
+    *text = end;
 }
 
-static void add_bytes(Text *given, const Py_UCS1 *data, Py_ssize_t size) {
-    Text text = *given;
+static void add_bytes(Text *text, const Py_UCS1 *data, Py_ssize_t size) {
+    End end = {text->bytes + text->size, text->words, text->after_blank, text->seen};
     while (size > 0) {
         int count = size < EIGHT ? (int)size : EIGHT;
-        if (!add_eight(&text, data, count)) {
-            add_few(&text, data, count);
+        if (!add_eight(&end, data, count)) {
+            add_few(&end, data, count);
         }
         data += count;
         size -= count;
     }
-    *given = text;
+    text->size = end.to - text->bytes;
+    text->words = end.words;
+    text->after_blank = end.after_blank;
+    text->seen = end.seen;
 }
 
 static void add_letters(Text *text, PyObject *given) {
@@ -154,15 +182,17 @@ static void add_letters(Text *text, PyObject *given) {
     const void *data = PyUnicode_DATA(given);
     Py_ssize_t size = PyUnicode_GET_LENGTH(given);
     Py_UCS4 *to = text->letters + text->size;
+    int64_t words = text->words;
     for (Py_ssize_t i = 0; i < size; i++) {
         Py_UCS4 letter = PyUnicode_READ(kind, data, i);
         int blank = letter < 256 ? is_blank_byte[letter] : Py_UNICODE_ISSPACE(letter) != 0;
-        text->words += after_blank & !blank;
+        words += after_blank & !blank;
         *to = blank ? ' ' : letter;
         to += !(after_blank & blank);
         after_blank = blank;
     }
     text->size = to - text->letters;
+    text->words = words;
     text->after_blank = after_blank;
 }
 
@@ -262,7 +292,7 @@ static int put_shown(Found *found, PyObject *shown) {
 
 static int put_code(Found *found) {
     if (found->shown == found->texts) {
-        Py_SETREF(found->shown, PyList_GetSlice(found->texts, 0, found->blocks - 1));
+        Py_SETREF(found->shown, PyList_GetSlice(found->texts, 0, found->blocks.size - 1));
     }
     PyObject *code = found->shown != NULL ? code_end(&found->code) : NULL;
     int failed = put_shown(found, code) < 0;
@@ -271,10 +301,10 @@ static int put_code(Found *found) {
 }
 
 static int end_block(Found *found) {
-    if (found->blocks == 0) {
+    if (found->blocks.size == 0) {
         return 0;
     }
-    found->words[found->blocks - 1] = found->text.words;
+    found->blocks.rows[found->blocks.size - 1][WORDS] = found->text.words;
     PyObject *text = text_end(&found->text);
     int failed = text == NULL || PyList_Append(found->texts, text) < 0;
     if (!failed) {
@@ -282,6 +312,38 @@ static int end_block(Found *found) {
     }
     Py_XDECREF(text);
     return failed ? -1 : 0;
+}
+
+static int table_grow(Table *table) {
+    Py_ssize_t room = table->room ? 2 * table->room : 512;
+    int64_t(*rows)[COLUMNS] = PyMem_Realloc(table->rows, room * sizeof(rows[0]));
+    if (rows == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    table->rows = rows;
+    table->room = room;
+    return 0;
+}
+
+static int table_add(Table *table, int64_t first, int64_t second, int64_t third) {
+    if (table->size == table->room && table_grow(table) < 0) {
+        return -1;
+    }
+    int64_t *row = table->rows[table->size++];
+    row[0] = first;
+    row[1] = second;
+    row[2] = third;
+    return 0;
+}
+
+static PyObject *column(const Table *table, int which) {
+    PyObject *made = PyBytes_FromStringAndSize(NULL, table->size * (Py_ssize_t)sizeof(int64_t));
+    int64_t *numbers = made == NULL ? NULL : (int64_t *)PyBytes_AS_STRING(made);
+    for (Py_ssize_t i = 0; numbers != NULL && i < table->size; i++) {
+        numbers[i] = table->rows[i][which];
+    }
+    return made;
 }
 
 static int is_blank(PyObject *text) {
@@ -297,34 +359,29 @@ static int is_blank(PyObject *text) {
     return size > 0;
 }
 
-/* What separates one text from the text before it. */
-typedef struct {
-    int64_t owner, opened, breaks;
-    int spaced, in_code;
-} Place;
-
-static int begin_block(Found *found, int64_t row, const Place *here) {
-    int failed = end_block(found) < 0;
+static int begin_block(Found *found, Py_ssize_t row, const Holding *parent) {
+    if (end_block(found) < 0) {
+        return -1;
+    }
     text_begin(&found->text);
     text_begin(&found->code.text);
-    found->code.is_shown = here->in_code;
-    found->owner[found->blocks] = here->owner;
-    found->first[found->blocks++] = row;
-    return failed ? -1 : 0;
+    found->code.is_shown = parent->is_code;
+    return table_add(&found->blocks, 0, parent->owner, row);
 }
 
-static int add_piece(Found *found, PyObject *text, int64_t row, const Place *before, const Place *here) {
-    int64_t breaks = here->breaks - before->breaks;
+static int add_piece(Found *found, PyObject *text, Py_ssize_t row, const Holding *parent) {
+    Place before = found->before;
+    int64_t breaks = found->breaks - before.breaks;
     int failed = 0;
-    if (found->blocks == 0 || here->owner != before->owner || here->opened != before->opened ||
+    if (found->blocks.size == 0 || parent->owner != before.owner || found->opened != before.opened ||
         breaks >= 2) {
-        failed = begin_block(found, row, here) < 0;
-    } else if (here->spaced || breaks > 0) {
+        failed = begin_block(found, row, parent) < 0;
+    } else if (found->spaced || breaks > 0) {
         failed = add_blank(&found->text) < 0;
     }
-    found->piece_row[found->pieces] = row;
-    found->piece_block[found->pieces] = found->blocks - 1;
-    found->piece_size[found->pieces++] = PyUnicode_GET_LENGTH(text);
+    found->before = (Place){parent->owner, found->opened, found->breaks};
+    found->spaced = 0;
+    failed = failed || table_add(&found->pieces, row, found->blocks.size - 1, PyUnicode_GET_LENGTH(text)) < 0;
     return failed ? -1 : add_text(&found->text, text);
 }
 
@@ -341,139 +398,68 @@ static int add_code(Found *found, PyObject *text, int is_piece) {
     return 0;
 }
 
-typedef struct {
-    PyObject *nodes;
-    const int64_t *code, *parent, *last;
-    /* The block-level element that each element is or stands in. */
-    int64_t *owner;
-    /* The last rows of what is hidden, and of what shows code. */
-    int64_t hidden_to, code_to;
-    Place before, here;
-    PyObject *line;
-} Walk;
-
-static int pass_element(Walk *walk, Py_ssize_t row, Found *found) {
-    int64_t kind = walk->code[row], last = walk->last[row];
-    int block_level = design.block[kind] || kind == OTHER_NODE;
-    walk->owner[row] = block_level ? row : walk->owner[walk->parent[row]];
-    walk->here.opened += block_level;
-    if (design.hidden[kind] && row > walk->hidden_to) {
-        walk->hidden_to = last;
-    }
-    if (kind == design.pre && last > walk->code_to) {
-        walk->code_to = last;
-    }
-    if (kind == design.br) {
-        walk->here.breaks++;
-        return add_code(found, walk->line, 0);
+int pass_element(Found *found, int code) {
+    found->opened += is_block_level(code);
+    if (code == design.br) {
+        found->breaks++;
+        return add_code(found, found->line, 0);
     }
     return 0;
 }
 
-static int pass_text(Walk *walk, Py_ssize_t row, PyObject *text, Found *found) {
-    Place *here = &walk->here;
+int pass_text(Found *found, Py_ssize_t row, const Holding *parent, PyObject *text) {
     if (!PyUnicode_Check(text)) {
         PyErr_SetString(PyExc_TypeError, "a text is a string");
         return -1;
     }
-    if (row <= walk->hidden_to) {
+    if (parent->is_hidden) {
         return add_code(found, text, 0);
     }
     if (is_blank(text)) {
-        here->spaced = 1;
+        found->spaced = 1;
         return add_code(found, text, 0);
     }
-    here->owner = walk->owner[walk->parent[row]];
-    here->in_code = row <= walk->code_to;
-    if (add_piece(found, text, row, &walk->before, here) < 0) {
-        return -1;
-    }
-    here->spaced = 0;
-    walk->before = *here;
-    return add_code(found, text, 1);
+    return add_piece(found, text, row, parent) < 0 ? -1 : add_code(found, text, 1);
 }
 
-static int find_blocks(Walk *walk, Found *found) {
-    Py_ssize_t size = PyList_GET_SIZE(walk->nodes);
-    walk->hidden_to = walk->code_to = walk->before.owner = walk->before.opened = -1;
-    for (Py_ssize_t row = 0; row < size; row++) {
-        if (walk->code[row] != TEXT_NODE) {
-            if (pass_element(walk, row, found) < 0) {
-                return -1;
-            }
-            continue;
-        }
-        if (row <= walk->hidden_to && row > walk->code_to) {
-            continue;
-        }
-        PyObject *text = property(PyList_GET_ITEM(walk->nodes, row), &text_data);
-        int failed = text == NULL || pass_text(walk, row, text, found) < 0;
-        Py_XDECREF(text);
-        if (failed) {
-            return -1;
-        }
-    }
-    return end_block(found);
-}
-
-static PyObject *numbers(const int64_t *data, Py_ssize_t size) {
-    return PyBytes_FromStringAndSize((const char *)data, size * (Py_ssize_t)sizeof(int64_t));
-}
-
-static PyObject *blocks_of(Walk *walk, Py_ssize_t size) {
-    Py_ssize_t texts = 0;
-    for (Py_ssize_t row = 0; row < size; row++) {
-        texts += walk->code[row] == TEXT_NODE;
-    }
-    PyObject *result = NULL;
-    Found found = {.texts = PyList_New(0)};
-    found.shown = Py_XNewRef(found.texts);
-    int64_t *room = PyMem_Malloc((6 * texts + size + 1) * sizeof(int64_t));
-    walk->line = PyUnicode_FromString("\n");
-    if (room == NULL) {
-        PyErr_NoMemory();
-    } else if (found.texts != NULL && walk->line != NULL) {
-        int64_t **arrays[] = {&found.words,     &found.owner,       &found.first,     &found.piece_row,
-                              &found.piece_block, &found.piece_size, &walk->owner};
-        for (int i = 0; i < 7; i++) {
-            *arrays[i] = room + i * texts;
-        }
-        if (find_blocks(walk, &found) == 0) {
-            result = Py_BuildValue(
-                "OONNNNNN", found.texts, found.shown, numbers(found.words, found.blocks),
-                numbers(found.owner, found.blocks), numbers(found.first, found.blocks),
-                numbers(found.piece_row, found.pieces), numbers(found.piece_block, found.pieces),
-                numbers(found.piece_size, found.pieces));
-        }
-    }
-    Py_XDECREF(walk->line);
-    Py_XDECREF(found.texts);
-    Py_XDECREF(found.shown);
-    PyMem_Free(found.text.bytes);
-    PyMem_Free(found.text.letters);
-    PyMem_Free(found.code.text.bytes);
-    PyMem_Free(found.code.text.letters);
-    PyMem_Free(room);
-    return result;
-}
-
-PyObject *native_blocks(PyObject *module, PyObject *args) {
-    (void)module;
-    PyObject *result = NULL;
-    Py_buffer code, parent, last;
-    Walk walk = {0};
-    if (!PyArg_ParseTuple(args, "O!y*y*y*", &PyList_Type, &walk.nodes, &code, &parent, &last)) {
+PyObject *blocks_made(Found *found) {
+    if (end_block(found) < 0) {
         return NULL;
     }
-    Py_ssize_t size = PyList_GET_SIZE(walk.nodes);
-    if (tree_fits(size, &code, &parent, &last) == 0) {
-        walk.code = code.buf;
-        walk.parent = parent.buf;
-        walk.last = last.buf;
-        result = blocks_of(&walk, size);
+    return Py_BuildValue("OONNNNNN", found->texts, found->shown, column(&found->blocks, WORDS),
+                         column(&found->blocks, OWNER), column(&found->blocks, FIRST),
+                         column(&found->pieces, ROW), column(&found->pieces, BLOCK),
+                         column(&found->pieces, SIZE));
+}
+
+Found *blocks_open(void) {
+    Found *found = PyMem_Calloc(1, sizeof(Found));
+    if (found == NULL) {
+        PyErr_NoMemory();
+        return NULL;
     }
-    PyBuffer_Release(&code);
-    PyBuffer_Release(&parent);
-    PyBuffer_Release(&last);
-    return result;
+    found->texts = PyList_New(0);
+    found->shown = Py_XNewRef(found->texts);
+    found->line = PyUnicode_FromString("\n");
+    if (found->texts == NULL || found->line == NULL) {
+        blocks_close(found);
+        return NULL;
+    }
+    return found;
+}
+
+void blocks_close(Found *found) {
+    if (found == NULL) {
+        return;
+    }
+    Py_XDECREF(found->texts);
+    Py_XDECREF(found->shown);
+    Py_XDECREF(found->line);
+    PyMem_Free(found->text.bytes);
+    PyMem_Free(found->text.letters);
+    PyMem_Free(found->code.text.bytes);
+    PyMem_Free(found->code.text.letters);
+    PyMem_Free(found->blocks.rows);
+    PyMem_Free(found->pieces.rows);
+    PyMem_Free(found);
 }

@@ -147,39 +147,110 @@ static int read_anchor(Work *work, PyObject *anchor, PyObject *region, PyObject 
     return failed ? -1 : 0;
 }
 
+/* Where on the page its rows stand, as one after another is asked for. */
+typedef struct {
+    const int64_t *last, *hidden;
+    Py_ssize_t size, hidden_size, next_hidden, next_landmark;
+    /* The landmarks with their regions, by ascending rows, and the region of all else. */
+    PyObject *landmarks, *elsewhere, *region;
+    int64_t covered, hidden_to;
+} Places;
+
+/* Steps to the landmark that a row stands in, if any: of nested ones to the outermost. */
+static int reach_landmark(Places *places, int64_t row) {
+    for (; places->next_landmark < PyList_GET_SIZE(places->landmarks); places->next_landmark++) {
+        PyObject *landmark = PyList_GET_ITEM(places->landmarks, places->next_landmark);
+        if (!PyTuple_Check(landmark) || PyTuple_GET_SIZE(landmark) != 2) {
+            PyErr_SetString(PyExc_TypeError, "a landmark is a row and a region");
+            return -1;
+        }
+        Py_ssize_t start = PyLong_AsSsize_t(PyTuple_GET_ITEM(landmark, 0));
+        if (start < 0 || start >= places->size) {
+            if (!PyErr_Occurred()) {
+                PyErr_SetString(PyExc_ValueError, "a landmark of another page");
+            }
+            return -1;
+        }
+        if (start > row) {
+            break;
+        }
+        if (start > places->covered) {
+            places->covered = places->last[start];
+            Py_XSETREF(places->region, Py_NewRef(PyTuple_GET_ITEM(landmark, 1)));
+        }
+    }
+    return 0;
+}
+
+static PyObject *is_hidden(Places *places, int64_t row) {
+    for (; places->next_hidden < places->hidden_size; places->next_hidden++) {
+        int64_t start = places->hidden[places->next_hidden];
+        if (start > row) {
+            break;
+        }
+        places->hidden_to = places->last[start] > places->hidden_to ? places->last[start] : places->hidden_to;
+    }
+    return row <= places->hidden_to ? Py_True : Py_False;
+}
+
+static int read_row(Work *work, Places *places, PyObject *nodes, int64_t row) {
+    /* What is called may change the lists. */
+    if (row >= PyList_GET_SIZE(nodes)) {
+        PyErr_SetString(PyExc_ValueError, "rows of different pages");
+        return -1;
+    }
+    if (reach_landmark(places, row) < 0) {
+        return -1;
+    }
+    PyObject *anchor = Py_NewRef(PyList_GET_ITEM(nodes, row));
+    PyObject *region = Py_NewRef(row <= places->covered ? places->region : places->elsewhere);
+    int failed = read_anchor(work, anchor, region, is_hidden(places, row)) < 0;
+    Py_DECREF(anchor);
+    Py_DECREF(region);
+    return failed ? -1 : 0;
+}
+
+static int read_rows(Work *work, Places *places, PyObject *nodes, const int64_t *rows, Py_ssize_t count) {
+    work->found = PyDict_New();
+    work->enough = PySet_New(NULL);
+    int failed = work->found == NULL || work->enough == NULL;
+    for (Py_ssize_t i = 0; !failed && i < count; i++) {
+        failed = read_row(work, places, nodes, rows[i]) < 0;
+    }
+    if (failed) {
+        Py_CLEAR(work->found);
+    }
+    Py_XDECREF(work->enough);
+    PyMem_Free(work->room.data);
+    return failed ? -1 : 0;
+}
+
 /* A dict from URLs to links, in the order of the page. */
 PyObject *native_links(PyObject *module, PyObject *args) {
     (void)module;
-    PyObject *anchors, *regions, *hidden;
+    enum { ARRAYS = 3, ITEM = sizeof(int64_t) };
+    PyObject *nodes;
+    Py_buffer array[ARRAYS];
     Work work = {0};
-    if (!PyArg_ParseTuple(args, "O!O!O!O!(OOOOO)nn", &PyList_Type, &anchors, &PyList_Type, &regions,
-                          &PyList_Type, &hidden, &ReferencesType, &work.references, &work.type,
-                          &work.label_of, &work.better, &work.rels_of, &work.keep_other,
-                          &work.longest, &work.budget)) {
+    Places places = {.covered = -1, .hidden_to = -1};
+    if (!PyArg_ParseTuple(args, "O!y*y*(O!Oy*)O!(OOOOO)nn", &PyList_Type, &nodes, array, array + 1,
+                          &PyList_Type, &places.landmarks, &places.elsewhere, array + 2, &ReferencesType,
+                          &work.references, &work.type, &work.label_of, &work.better, &work.rels_of,
+                          &work.keep_other, &work.longest, &work.budget)) {
         return NULL;
     }
-    work.found = PyDict_New();
-    work.enough = PySet_New(NULL);
-    int failed = work.found == NULL || work.enough == NULL;
-    /* What is called may change the lists. */
-    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(anchors); i++) {
-        if (i >= PyList_GET_SIZE(regions) || i >= PyList_GET_SIZE(hidden)) {
-            PyErr_SetString(PyExc_ValueError, "lists of different pages");
-            failed = 1;
-            break;
-        }
-        PyObject *anchor = Py_NewRef(PyList_GET_ITEM(anchors, i));
-        PyObject *region = Py_NewRef(PyList_GET_ITEM(regions, i));
-        PyObject *unseen = Py_NewRef(PyList_GET_ITEM(hidden, i));
-        failed = read_anchor(&work, anchor, region, unseen) < 0;
-        Py_DECREF(anchor);
-        Py_DECREF(region);
-        Py_DECREF(unseen);
+    places.size = PyList_GET_SIZE(nodes);
+    places.hidden_size = array[2].len / ITEM;
+    Py_ssize_t count = array[1].len / ITEM;
+    if (numbers_fit(array, places.size, places.size) == 0 && numbers_fit(array + 1, count, places.size) == 0 &&
+        numbers_fit(array + 2, places.hidden_size, places.size) == 0) {
+        places.last = array[0].buf;
+        places.hidden = array[2].buf;
+        read_rows(&work, &places, nodes, array[1].buf, count);
     }
-    if (failed) {
-        Py_CLEAR(work.found);
+    Py_XDECREF(places.region);
+    for (int i = 0; i < ARRAYS; i++) {
+        PyBuffer_Release(array + i);
     }
-    Py_XDECREF(work.enough);
-    PyMem_Free(work.room.data);
     return work.found;
 }

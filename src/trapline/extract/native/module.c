@@ -193,7 +193,6 @@ static PyMethodDef methods[] = {
     {"lexicon", lexicon_new, METH_O, "Make a table of words and their scores."},
     {"outline", native_outline, METH_VARARGS, "Read a tree into arrays."},
     {"rows", native_rows, METH_VARARGS, "Find the rows of some nodes."},
-    {"blocks", native_blocks, METH_VARARGS, "Cut a page's text into blocks."},
     {"reading", native_reading, METH_VARARGS, "Make the matrix of a page."},
     {"choose", native_choose, METH_VARARGS, "Choose blocks by their scores."},
     {"prune", native_prune, METH_VARARGS, "Remove from a tree all but the chosen blocks."},

@@ -143,7 +143,6 @@ int tags_open(PyObject *codes);
 PyObject *lexicon_new(PyObject *module, PyObject *scores);
 PyObject *native_outline(PyObject *module, PyObject *args);
 PyObject *native_rows(PyObject *module, PyObject *args);
-PyObject *native_blocks(PyObject *module, PyObject *args);
 PyObject *native_reading(PyObject *module, PyObject *args);
 PyObject *native_choose(PyObject *module, PyObject *args);
 PyObject *native_prune(PyObject *module, PyObject *args);

@@ -1,5 +1,5 @@
 /* A parsed page as flat arrays: the twin of outline.py. */
-#include "native.h"
+#include "blocks.h"
 
 static PyObject *array_of(Py_ssize_t size) {
     return PyBytes_FromStringAndSize(NULL, size * (Py_ssize_t)sizeof(int64_t));
@@ -87,52 +87,56 @@ static int code_of(Common *common, PyObject *node) {
 
 /* The elements that are open at a place of the page, outermost first. */
 typedef struct {
-    PyObject **node;
-    int64_t *row;
+    Holding *holding;
     Py_ssize_t size, room;
 } Open;
 
+static const Holding *innermost(const Open *open) {
+    return open->holding + open->size - 1;
+}
+
 static int open_grow(Open *open) {
     Py_ssize_t room = open->room ? 2 * open->room : 256;
-    PyObject **nodes = PyMem_Realloc(open->node, room * sizeof(PyObject *));
-    if (nodes != NULL) {
-        open->node = nodes;
-    }
-    int64_t *rows = PyMem_Realloc(open->row, room * sizeof(int64_t));
-    if (rows != NULL) {
-        open->row = rows;
-    }
-    if (nodes == NULL || rows == NULL) {
+    Holding *holding = PyMem_Realloc(open->holding, room * sizeof(Holding));
+    if (holding == NULL) {
         PyErr_NoMemory();
         return -1;
     }
+    open->holding = holding;
     open->room = room;
     return 0;
 }
 
-static inline int open_push(Open *open, PyObject *node, int64_t row) {
+static inline int open_push(Open *open, PyObject *node, Py_ssize_t row, int code) {
     if (open->size == open->room && open_grow(open) < 0) {
         return -1;
     }
-    open->node[open->size] = node;
-    open->row[open->size++] = row;
+    Holding above = open->size ? *innermost(open) : (Holding){0};
+    open->holding[open->size++] = (Holding){
+        .node = node,
+        .row = (int32_t)row,
+        .owner = is_block_level(code) ? (int32_t)row : above.owner,
+        .is_hidden = above.is_hidden | design.hidden[code],
+        .is_code = above.is_code | (code == design.pre),
+    };
     return 0;
 }
 
-/* The row of a node's parent. A node object stays the same as long as somebody has it. */
-static int64_t parent_row(Open *open, PyObject *node) {
+/* A node's parent, which becomes the innermost element. A node object stays the same as long as somebody has
+ * it. */
+static const Holding *parent_of(Open *open, PyObject *node) {
     PyObject *parent = property(node, Py_TYPE(node) == design.text ? &text_parent : &element_parent);
     if (parent == NULL) {
-        return -1;
+        return NULL;
     }
     Py_DECREF(parent);
-    while (open->size > 1 && open->node[open->size - 1] != parent) {
+    while (open->size > 1 && innermost(open)->node != parent) {
         open->size--;
     }
-    return open->row[open->size - 1];
+    return innermost(open);
 }
 
-/* Nodes as they are met, with the code and the row of the parent of each. */
+/* Nodes as they are met, with the code and the row of the parent of each; texts have none that is kept. */
 typedef struct {
     PyObject *node;
     int32_t code, parent;
@@ -144,7 +148,7 @@ typedef struct {
 } Walk;
 
 /* Takes the node over, also where it fails. */
-static int walk_add(Walk *walk, PyObject *node, int code, int64_t parent) {
+static int walk_add(Walk *walk, PyObject *node, int code, int32_t parent) {
     if (walk->size == walk->room) {
         Py_ssize_t room = walk->room ? 2 * walk->room : 4096;
         Met *met = PyMem_Realloc(walk->met, room * sizeof(Met));
@@ -156,8 +160,8 @@ static int walk_add(Walk *walk, PyObject *node, int code, int64_t parent) {
         walk->met = met;
         walk->room = room;
     }
-    walk->met[walk->size++] = (Met){node, code, (int32_t)parent};
-    return code < 0 || parent < 0 ? -1 : 0;
+    walk->met[walk->size++] = (Met){node, code, parent};
+    return 0;
 }
 
 /* The nodes as a list, which takes them over. */
@@ -173,27 +177,52 @@ static PyObject *walk_end(Walk *walk, int failed) {
     return nodes;
 }
 
+/* Passes a text on to the blocks, and keeps nothing of it: nodes of texts are many, and nearly all are
+ * never asked for again. */
+static int meet_text(Walk *walk, Found *found, const Holding *parent, PyObject *node) {
+    PyObject *text = is_asked_for(parent) ? property(node, &text_data) : Py_NewRef(Py_None);
+    int failed = text == NULL || (is_asked_for(parent) && pass_text(found, walk->size, parent, text) < 0);
+    Py_XDECREF(text);
+    Py_DECREF(node);
+    return failed ? -1 : walk_add(walk, Py_NewRef(Py_None), TEXT_NODE, parent->row);
+}
+
+/* Takes the node over. */
+static int meet(Walk *walk, Open *open, Found *found, PyObject *node, int code) {
+    const Holding *parent = code < 0 ? NULL : parent_of(open, node);
+    if (parent == NULL) {
+        Py_DECREF(node);
+        return -1;
+    }
+    if (code == TEXT_NODE) {
+        return meet_text(walk, found, parent, node);
+    }
+    Py_ssize_t row = walk->size;
+    if (walk_add(walk, node, code, parent->row) < 0) {
+        return -1;
+    }
+    return pass_element(found, code) < 0 ? -1 : open_push(open, node, row, code);
+}
+
 /* Reads nodes in their order; returns how deep they go. */
-static Py_ssize_t read_nodes(PyObject *tree, Py_ssize_t most, Walk *walk) {
+static Py_ssize_t read_nodes(PyObject *tree, Py_ssize_t most, Walk *walk, Found *found) {
     Open open = {0};
     Common common = {0};
     Py_ssize_t depth = -1, deepest = 1;
     PyObject *descendants = PyObject_GetAttr(tree, name_descendants);
     PyObject *nodes = descendants ? PyObject_GetIter(descendants) : NULL, *node = NULL;
     if (nodes == NULL || common_open(&common, tree) < 0 || walk_add(walk, Py_NewRef(tree), OTHER_NODE, 0) < 0 ||
-        open_push(&open, tree, 0) < 0) {
+        pass_element(found, OTHER_NODE) < 0 || open_push(&open, tree, 0, OTHER_NODE) < 0) {
         goto done;
     }
     iternextfunc next = Py_TYPE(nodes)->tp_iternext;
     for (Py_ssize_t row = 1; row <= most && (node = next(nodes)) != NULL; row++) {
         int code = code_of(&common, node);
-        if (walk_add(walk, node, code, code < 0 ? -1 : parent_row(&open, node)) < 0) {
+        if (meet(walk, &open, found, node, code) < 0) {
             goto done;
         }
-        deepest = open.size + 1 > deepest ? open.size + 1 : deepest;
-        if (code != TEXT_NODE && open_push(&open, node, row) < 0) {
-            goto done;
-        }
+        Py_ssize_t depth_here = open.size + (code == TEXT_NODE);
+        deepest = depth_here > deepest ? depth_here : deepest;
     }
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_StopIteration)) {
         PyErr_Clear();
@@ -203,8 +232,7 @@ static Py_ssize_t read_nodes(PyObject *tree, Py_ssize_t most, Walk *walk) {
     }
 done:
     common_close(&common);
-    PyMem_Free(open.node);
-    PyMem_Free(open.row);
+    PyMem_Free(open.holding);
     Py_XDECREF(descendants);
     Py_XDECREF(nodes);
     return depth;
@@ -244,9 +272,11 @@ PyObject *native_outline(PyObject *module, PyObject *args) {
         return NULL;
     }
     Walk walk = {0};
-    Py_ssize_t depth = read_nodes(tree, most, &walk), size = walk.size;
+    Found *found = blocks_open();
+    Py_ssize_t depth = found == NULL ? -1 : read_nodes(tree, most, &walk, found), size = walk.size;
     PyObject *nodes = walk_end(&walk, depth < 0), *starts = NULL;
-    if (nodes == NULL) {
+    PyObject *blocks = nodes == NULL ? NULL : blocks_made(found);
+    if (blocks == NULL) {
         goto done;
     }
     code = array_of(size);
@@ -268,10 +298,12 @@ PyObject *native_outline(PyObject *module, PyObject *args) {
     starts = arrange(items(code), size, items(by_code));
     if (starts != NULL) {
         keep_fitting((PyObject *[TREE]){code, parent, last});
-        result = Py_BuildValue("OOOOOOn", nodes, code, parent, last, by_code, starts, depth);
+        result = Py_BuildValue("OOOOOOnO", nodes, code, parent, last, by_code, starts, depth, blocks);
     }
 done:
     PyMem_Free(walk.met);
+    blocks_close(found);
+    Py_XDECREF(blocks);
     Py_XDECREF(nodes);
     Py_XDECREF(code);
     Py_XDECREF(parent);

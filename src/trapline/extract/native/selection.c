@@ -264,21 +264,59 @@ static int is_droppable(const Pruning *pruning, int64_t row) {
     return above == 0 || design.frame[pruning->code[above]] || pruning->marks[above] & NEEDED;
 }
 
-/* Removes every outermost subtree that holds nothing wanted. */
-static int cut(Pruning *pruning) {
+/* The rows of the outermost subtrees that hold nothing wanted, ascending: how many there are. */
+static Py_ssize_t find_unwanted(Pruning *pruning, int32_t *rows) {
+    Py_ssize_t count = 0;
     for (Py_ssize_t row = 1; row < pruning->size; row++) {
-        if (pruning->marks[row] & NEEDED || !is_droppable(pruning, row)) {
-            continue;
+        if (!(pruning->marks[row] & NEEDED) && is_droppable(pruning, row)) {
+            rows[count++] = (int32_t)row;
+            memset(pruning->marks + row, GONE, pruning->last[row] + 1 - row);
+            row = pruning->last[row];
         }
-        PyObject *done = PyObject_CallMethodNoArgs(PyList_GET_ITEM(pruning->nodes, row), name_decompose);
-        if (done == NULL) {
-            return -1;
-        }
-        Py_DECREF(done);
-        memset(pruning->marks + row, GONE, pruning->last[row] + 1 - row);
-        row = pruning->last[row];
     }
-    return 0;
+    return count;
+}
+
+/* Puts the nodes of texts back in place of what they say: few pages have texts to cut by themselves. */
+static int fetch_texts(Pruning *pruning, const int32_t *rows, Py_ssize_t count) {
+    while (count > 0 && pruning->code[rows[count - 1]] != TEXT_NODE) {
+        count--;
+    }
+    if (count == 0) {
+        return 0;
+    }
+    PyObject *descendants = PyObject_GetAttr(PyList_GET_ITEM(pruning->nodes, 0), name_descendants);
+    PyObject *nodes = descendants ? PyObject_GetIter(descendants) : NULL, *node = NULL;
+    for (Py_ssize_t row = 1, next = 0; nodes != NULL && next < count; row++) {
+        node = PyIter_Next(nodes);
+        if (node == NULL) {
+            break;
+        }
+        int is_next = row == rows[next];
+        next += is_next;
+        if (is_next && pruning->code[row] == TEXT_NODE) {
+            PyList_SetItem(pruning->nodes, row, node);
+        } else {
+            Py_DECREF(node);
+        }
+    }
+    Py_XDECREF(descendants);
+    Py_XDECREF(nodes);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int cut(Pruning *pruning) {
+    /* The holders of pictures are known no longer. */
+    int32_t *rows = pruning->holders;
+    Py_ssize_t count = find_unwanted(pruning, rows);
+    int failed = fetch_texts(pruning, rows, count) < 0;
+    for (Py_ssize_t i = 0; !failed && i < count; i++) {
+        PyObject *node = PyList_GET_ITEM(pruning->nodes, rows[i]);
+        PyObject *done = PyObject_CallMethodNoArgs(node, name_decompose);
+        failed = done == NULL;
+        Py_XDECREF(done);
+    }
+    return failed ? -1 : 0;
 }
 
 /* The rows of the elements that are left, in order of their code, and where those of each code
