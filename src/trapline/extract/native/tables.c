@@ -31,7 +31,8 @@ int hashes_open(void) {
 
 int lexicon_open(Lexicon *lexicon, Py_ssize_t words) {
     memset(lexicon, 0, sizeof(*lexicon));
-    size_t size = size_for(words);
+    /* Three places a word or more: most are told by the first that is looked at. */
+    size_t size = size_for(2 * words);
     lexicon->slots = PyMem_Calloc(size, sizeof(uint64_t));
     lexicon->stamps = PyMem_Malloc(size * sizeof(int64_t));
     lexicon->mask = size - 1;
