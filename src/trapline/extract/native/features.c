@@ -226,6 +226,7 @@ static int room_for(Page *page, Room *room) {
         {&page->density, blocks * (Py_ssize_t)sizeof(double)},
         {&page->passed, blocks * (Py_ssize_t)sizeof(page->passed[0])},
         {&page->holder_of, size * (Py_ssize_t)sizeof(int32_t)},
+        {&page->element, size * (Py_ssize_t)sizeof(int32_t)},
         {&page->signature, size * (Py_ssize_t)sizeof(uint32_t)},
         {&page->alike, size * (Py_ssize_t)sizeof(int32_t)},
         {&page->repeats, (holders + 1) * (Py_ssize_t)sizeof(int32_t)},
@@ -234,6 +235,7 @@ static int room_for(Page *page, Room *room) {
         {&page->running, size * (Py_ssize_t)sizeof(page->running[0])},
         {&page->measures, holders * (Py_ssize_t)sizeof(page->measures[0])},
         {&page->measured, holders},
+        {&page->holding, holders},
         {&page->level, blocks * (Py_ssize_t)sizeof(page->level[0])},
         {&page->records, blocks * (Py_ssize_t)sizeof(int32_t)},
         {&page->landmarks, blocks * (Py_ssize_t)sizeof(int32_t)},
@@ -259,10 +261,15 @@ static int room_for(Page *page, Room *room) {
     int32_t number = 0;
     for (Py_ssize_t row = 0; row < page->size; row++) {
         int64_t code = page->code[row];
-        page->holder_of[row] = code == TEXT_NODE ? -1 : number++;
+        /* Without a branch: whether a text or an element comes next cannot be foretold. */
+        int32_t text = code == TEXT_NODE;
+        page->holder_of[row] = number | -text;
+        page->element[number] = (int32_t)row;
+        number += !text;
         page->signature[row] = (uint32_t)code;
         page->named_elements += design.named[code];
     }
+    page->elements = number;
     return 0;
 }
 

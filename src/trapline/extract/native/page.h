@@ -34,9 +34,11 @@ typedef struct {
     Lexicon *names, *short_texts, *headings, *prose, echo;
     Py_ssize_t echoes, longest_echo;
     uint64_t echo_sizes[ECHO_LETTERS];
-    /* Made; `holder_of` numbers the rows that are no texts, `alike` those that repeat each other, of
-     * which there are `repeats`. */
-    int32_t *holder_of;
+    /* Made; `holder_of` numbers the rows that are no texts, which `element` lists, `alike` those that
+     * repeat each other, of which there are `repeats`; `holding` are those that hold blocks. */
+    int32_t *holder_of, *element;
+    Py_ssize_t elements;
+    uint8_t *holding;
     Holder *holders;
     uint32_t *signature;
     int32_t *alike, *repeats;
