@@ -97,10 +97,10 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
         float cells[MOST_COLUMNS];
         Row row = {cells};
         Py_ssize_t next = block + 1;
-        if ((next < blocks && seek_words(page, next, sought + next % 2) < 0) ||
-            put_echo(page, block, &row) < 0) {
+        if (next < blocks && seek_words(page, next, sought + next % 2) < 0) {
             goto done;
         }
+        put_echo(page, block, &row);
         put_text(page, block, &row);
         put_tags(page, block, &row);
         put_place(page, block, &progress, &row);
@@ -201,13 +201,15 @@ static int read_echo(Page *page, PyObject *echo) {
         } else {
             failed = lexicon_add(&page->echo, word, &page->room) < 0;
             page->longest_echo = size > page->longest_echo ? size : page->longest_echo;
-            Py_UCS4 first = PyUnicode_READ_CHAR(word, 0);
-            page->echo_sizes[first % ECHO_LETTERS] |= (uint64_t)1 << (size < 63 ? size : 63);
+            uint8_t first = narrowed(PyUnicode_READ_CHAR(word, 0));
+            uint8_t second = size > 1 ? narrowed(PyUnicode_READ_CHAR(word, 1)) : ' ';
+            page->echo_sizes[echo_place(first, second)] |= (uint64_t)1 << (size < 63 ? size : 63);
         }
         Py_DECREF(word);
     }
     Py_XDECREF(walk);
-    return failed || PyErr_Occurred() ? -1 : 0;
+    /* Words of texts that may be one of them are written there. */
+    return failed || PyErr_Occurred() ? -1 : lowered_open(&page->room, 4 * page->longest_echo);
 }
 
 /* One piece of memory for everything that is made; given back at once. */
