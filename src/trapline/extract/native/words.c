@@ -22,20 +22,20 @@ int lowered_open(Lowered *lowered, Py_ssize_t size) {
     }
     Py_ssize_t chunks = (size + size / 4 + 1024) / CHUNK;
     lowered_close(lowered);
-    lowered->bytes = PyMem_Malloc(chunks * CHUNK + HASH_SLACK);
+    /* What is read past the end does not matter, but it is never memory that nobody wrote. */
+    uint8_t *bytes = PyMem_Calloc(chunks * CHUNK + 2 * HASH_SLACK, 1);
+    lowered->bytes = bytes == NULL ? NULL : bytes + HASH_SLACK;
     lowered->inside = PyMem_Calloc(chunks, sizeof(uint64_t));
     if (lowered->bytes == NULL || lowered->inside == NULL) {
         PyErr_NoMemory();
         return -1;
     }
-    /* What is read past the end does not matter, but it is never memory that nobody wrote. */
-    memset(lowered->bytes, 0, chunks * CHUNK + HASH_SLACK);
     lowered->room = chunks * CHUNK;
     return 0;
 }
 
 void lowered_close(Lowered *lowered) {
-    PyMem_Free(lowered->bytes);
+    PyMem_Free(lowered->bytes == NULL ? NULL : lowered->bytes - HASH_SLACK);
     PyMem_Free(lowered->inside);
     memset(lowered, 0, sizeof(*lowered));
 }
@@ -98,6 +98,27 @@ static inline Sixteen inside_word(Sixteen bytes, int kind) {
                              : ~((Sixteen)(bytes - 9 < 5) | (Sixteen)(bytes - 28 < 5));
 }
 
+static inline Sixteen small_letters(Sixteen bytes) {
+    return bytes + ((Sixteen)(bytes - 'A' < 26) & ('a' - 'A'));
+}
+
+/* A text that is ASCII, and stands in its object behind other things. Its last letters are read together
+ * with what is before them, be it of the object, and written so too: what is written in parts, as copies
+ * of any length are, is slow to read as a whole. */
+static inline void lower_plain(PyObject *text, Py_ssize_t size, Lowered *lowered, int kind) {
+    _Static_assert(sizeof(PyASCIIObject) >= sizeof(Sixteen), "letters stand behind their object");
+    const uint8_t *from = PyUnicode_1BYTE_DATA(text);
+    lowered->inside[size / CHUNK] = 0;
+    for (Py_ssize_t at = 0; at < size; at += 16) {
+        Py_ssize_t missing = size - at < 16 ? 16 - (size - at) : 0;
+        Sixteen some = small_letters(*(const Sixteen *)(from + at - missing));
+        *(Sixteen *)(lowered->bytes + at - missing) = some;
+        uint64_t bits = sixteen_bits(inside_word(some, kind)) >> missing, *inside = lowered->inside + at / CHUNK;
+        *inside = (at % CHUNK ? *inside : 0) | bits << at % CHUNK;
+    }
+    lowered->size = size;
+}
+
 /* Puts what is ASCII in lower case, whole chunks at a time, and finds its words; whether the bytes of
  * other letters are inside is known already. */
 static inline void lower_bytes(Lowered *lowered, int kind, int plain) {
@@ -107,7 +128,7 @@ static inline void lower_bytes(Lowered *lowered, int kind, int plain) {
         for (int i = 0; i < CHUNK; i += 16, bytes += 16) {
             Sixteen some = *(Sixteen *)bytes;
             other |= sixteen_bits((Sixteen)(some > 0x7f)) << i;
-            some += (Sixteen)(some - 'A' < 26) & ('a' - 'A');
+            some = small_letters(some);
             *(Sixteen *)bytes = some;
             inside |= sixteen_bits(inside_word(some, kind)) << i;
         }
@@ -205,10 +226,8 @@ static inline int lower_text(PyObject *text, Py_ssize_t limit, Lowered *lowered,
     if (lowered_open(lowered, bytes_of(text) * size) < 0) {
         return -1;
     }
-    if (PyUnicode_IS_ASCII(text)) {
-        memcpy(lowered->bytes, PyUnicode_1BYTE_DATA(text), size);
-        lowered->size = size;
-        lower_bytes(lowered, kind, 1);
+    if (PyUnicode_IS_COMPACT_ASCII(text)) {
+        lower_plain(text, size, lowered, kind);
         return 0;
     }
     int prose = kind == OF_PROSE;
