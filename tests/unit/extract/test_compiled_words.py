@@ -16,11 +16,12 @@ from trapline.extract.vocabulary import Vocabulary
 
 URL = "https://example.com/"
 CLOSE = 1e-6
-# Of one, two and four bytes in memory; two whose lower case Python alone knows, one whose is ASCII.
+# Of one, two and four bytes in memory; two whose lower case Python alone knows, one whose is ASCII, and
+# one whose last byte is that of a blank.
 LETTERS = (
     "aBz09_",
     "aäÖß9µ",
-    "a\u03a3\u03c3\u039f\u0130łЖ漢\u2003\u212a",
+    "a\u03a3\u03c3\u039f\u0130\u0120łЖ漢\u2003\u212a",
     "aB\U0001f600\U00010400\ud800",
 )
 MARKS = (" ", "  ", ".", "-", "—", "\u00a0", "\x1c", "=", "'")

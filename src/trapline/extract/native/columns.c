@@ -9,42 +9,84 @@ static void put_summary(Row *row, Summary summary) {
     put_floats(row, values, 3);
 }
 
-/* Whether a word may be one of the echo's: by its first letter and its length. */
-static int may_echo(const Page *page, Py_UCS4 first, Py_ssize_t size) {
-    return page->echo_sizes[first % ECHO_LETTERS] >> (size < 63 ? size : 63) & 1;
-}
-
-/* How many words of the echo a block has. */
-static Py_ssize_t echoed(Page *page, Py_ssize_t block) {
-    PyObject *text = PyList_GET_ITEM(page->texts, block);
-    Py_ssize_t shared = 0, start, end;
-    if (page->echoes == 0) {
+/* Whether a word is one of the echo's that this block had not before. */
+static int echoes(Page *page, Py_ssize_t block, PyObject *text, Py_ssize_t start, Py_ssize_t end) {
+    if (end - start > page->longest_echo) {
         return 0;
     }
-    if (spaced_out(text, page->longest_echo, &page->room) < 0) {
-        return -1;
+    uint8_t *word = page->room.bytes;
+    Py_ssize_t place = lexicon_find(&page->echo, hash_of(word, write_part(text, start, end, word)));
+    if (place < 0 || page->echo.stamps[place] == block) {
+        return 0;
     }
-    Words words = words_of(&page->room);
-    while (next_word(&words, &start, &end)) {
-        if (end - start > page->longest_echo ||
-            !may_echo(page, PyUnicode_READ_CHAR(text, start), end - start)) {
+    page->echo.stamps[place] = block;
+    return 1;
+}
+
+/* So many letters, at most a chunk, in bytes that are blank but for them. */
+static void narrow(PyObject *text, Py_ssize_t from, Py_ssize_t size, uint8_t chunk[CHUNK]) {
+    int kind = PyUnicode_KIND(text);
+    const void *data = PyUnicode_DATA(text);
+    memset(chunk, ' ', CHUNK);
+    if (kind == PyUnicode_1BYTE_KIND) {
+        memcpy(chunk, (const Py_UCS1 *)data + from, size);
+        return;
+    }
+    for (Py_ssize_t i = 0; i < size; i++) {
+        chunk[i] = narrowed(PyUnicode_READ(kind, data, from + i));
+    }
+}
+
+static uint64_t blanks_of(const uint8_t *chunk) {
+    uint64_t blanks = 0;
+    for (int i = 0; i < CHUNK; i += 16) {
+        blanks |= sixteen_bits((Sixteen)(*(const Sixteen *)(chunk + i) == ' ')) << i;
+    }
+    return blanks;
+}
+
+/* How many words of the echo a block has. Most words are none of them by their first letters and
+ * their length, which is where the first blank after them is. */
+static Py_ssize_t echoed(Page *page, Py_ssize_t block) {
+    PyObject *text = PyList_GET_ITEM(page->texts, block);
+    Py_ssize_t shared = 0, size = page->echoes ? PyUnicode_GET_LENGTH(text) : 0;
+    int narrow_already = PyUnicode_KIND(text) == PyUnicode_1BYTE_KIND;
+    for (Py_ssize_t from = 0; from < size;) {
+        uint8_t room[CHUNK];
+        const uint8_t *chunk = room;
+        if (narrow_already && size - from >= CHUNK) {
+            chunk = PyUnicode_1BYTE_DATA(text) + from;
+        } else {
+            narrow(text, from, size - from < CHUNK ? size - from : CHUNK, room);
+        }
+        uint64_t blanks = blanks_of(chunk);
+        if (blanks == 0) {
+            Py_ssize_t end = PyUnicode_FindChar(text, ' ', from + CHUNK, size, 1);
+            end = end < 0 ? size : end;
+            shared += echoes(page, block, text, from, end);
+            from = end;
             continue;
         }
-        uint8_t *word = page->room.bytes;
-        Py_ssize_t place = lexicon_find(&page->echo, hash_of(word, write_part(text, start, end, word)));
-        if (place >= 0 && page->echo.stamps[place] != block) {
-            page->echo.stamps[place] = block;
-            shared++;
+        /* What begins after the last blank is looked at with what follows. */
+        int last = CHUNK - 1 - __builtin_clzll(blanks);
+        uint64_t starts = ~blanks & (blanks << 1 | 1) & (((uint64_t)1 << last) - 1);
+        for (; starts; starts &= starts - 1) {
+            int start = __builtin_ctzll(starts);
+            uint64_t ends = blanks >> start, end = ends & -ends;
+            if (page->echo_sizes[echo_place(chunk[start], chunk[start + 1])] & end) {
+                Py_ssize_t word = from + start;
+                shared += echoes(page, block, text, word, word + __builtin_ctzll(end));
+            }
         }
+        from += last + 1;
     }
     return shared;
 }
 
-int put_echo(Page *page, Py_ssize_t block, Row *row) {
+void put_echo(Page *page, Py_ssize_t block, Row *row) {
     Py_ssize_t shared = echoed(page, block);
     put(row, shared / at_least_one(page->words[block]));
     put(row, shared / at_least_one(page->echoes));
-    return shared < 0 ? -1 : 0;
 }
 
 static int is_one_of(Py_UCS4 letter, const Py_UCS4 *letters) {

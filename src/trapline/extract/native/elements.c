@@ -83,8 +83,9 @@ static int read_name(Page *page, Py_ssize_t row, Numbers *classes) {
 int read_names(Page *page) {
     Numbers classes;
     int failed = numbers_open(&classes, page->named_elements + 1) < 0;
-    for (Py_ssize_t row = 0; !failed && row < page->size; row++) {
-        if (page->code[row] != TEXT_NODE && design.named[page->code[row]]) {
+    for (Py_ssize_t i = 0; !failed && i < page->elements; i++) {
+        int32_t row = page->element[i];
+        if (design.named[page->code[row]]) {
             failed = read_name(page, row, &classes) < 0;
         }
     }
@@ -92,17 +93,33 @@ int read_names(Page *page) {
     return failed ? -1 : 0;
 }
 
-/* Numbers the elements by their parent, tag and class, from 1: whatever else there is repeats nothing. */
+/* Marks what holds blocks: all that is around the elements that they stand in. */
+static void mark_holding(Page *page) {
+    memset(page->holding, 0, page->elements);
+    for (Py_ssize_t block = 0; block < page->blocks; block++) {
+        int64_t row = page->owner[block];
+        uint8_t *holding;
+        do {
+            row = page->parent[row];
+            holding = page->holding + page->holder_of[row];
+        } while (*holding == 0 && (*holding = 1));
+    }
+}
+
+/* Numbers the elements by their parent, tag and class, from 1: whatever else there is repeats nothing.
+ * Nobody asks about those that stand in a block, which are most. */
 int count_repeats(Page *page) {
     Numbers alike;
-    if (numbers_open(&alike, page->size + 1) < 0) {
+    if (numbers_open(&alike, page->elements + 1) < 0) {
         return -1;
     }
+    mark_holding(page);
     page->repeats[0] = 1;
-    for (Py_ssize_t row = 0; row < page->size; row++) {
-        int32_t number = 0;
-        if (page->code[row] >= OTHER_TAG) {
-            int64_t key = page->parent[row] * ((int64_t)1 << 40) + page->signature[row];
+    for (Py_ssize_t i = 0; i < page->elements; i++) {
+        int32_t row = page->element[i], number = 0;
+        int64_t parent = page->parent[row];
+        if (page->holding[page->holder_of[parent]] && page->code[row] >= OTHER_TAG) {
+            int64_t key = parent * ((int64_t)1 << 40) + page->signature[row];
             int32_t known = alike.count;
             number = 1 + number_of(&alike, key);
             page->repeats[number] = number > known ? 1 : page->repeats[number] + 1;
@@ -138,11 +155,10 @@ static void hold(const Page *page, Py_ssize_t row, const Holder *parent, Holder 
 
 void inherit(Page *page) {
     static const Holder nothing = {0};
-    for (Py_ssize_t row = 0; row < page->size; row++) {
-        if (page->code[row] != TEXT_NODE) {
-            const Holder *parent = page->holders + page->holder_of[page->parent[row]];
-            hold(page, row, row ? parent : &nothing, page->holders + page->holder_of[row]);
-        }
+    for (Py_ssize_t i = 0; i < page->elements; i++) {
+        int32_t row = page->element[i];
+        const Holder *parent = page->holders + page->holder_of[page->parent[row]];
+        hold(page, row, i ? parent : &nothing, page->holders + i);
     }
 }
 

@@ -97,10 +97,10 @@ static int fill(Page *page, float *matrix, Py_ssize_t width, int64_t *keys) {
         float cells[MOST_COLUMNS];
         Row row = {cells};
         Py_ssize_t next = block + 1;
-        if ((next < blocks && seek_words(page, next, sought + next % 2) < 0) ||
-            put_echo(page, block, &row) < 0) {
+        if (next < blocks && seek_words(page, next, sought + next % 2) < 0) {
             goto done;
         }
+        put_echo(page, block, &row);
         put_text(page, block, &row);
         put_tags(page, block, &row);
         put_place(page, block, &progress, &row);
@@ -201,13 +201,15 @@ static int read_echo(Page *page, PyObject *echo) {
         } else {
             failed = lexicon_add(&page->echo, word, &page->room) < 0;
             page->longest_echo = size > page->longest_echo ? size : page->longest_echo;
-            Py_UCS4 first = PyUnicode_READ_CHAR(word, 0);
-            page->echo_sizes[first % ECHO_LETTERS] |= (uint64_t)1 << (size < 63 ? size : 63);
+            uint8_t first = narrowed(PyUnicode_READ_CHAR(word, 0));
+            uint8_t second = size > 1 ? narrowed(PyUnicode_READ_CHAR(word, 1)) : ' ';
+            page->echo_sizes[echo_place(first, second)] |= (uint64_t)1 << (size < 63 ? size : 63);
         }
         Py_DECREF(word);
     }
     Py_XDECREF(walk);
-    return failed || PyErr_Occurred() ? -1 : 0;
+    /* Words of texts that may be one of them are written there. */
+    return failed || PyErr_Occurred() ? -1 : lowered_open(&page->room, 4 * page->longest_echo);
 }
 
 /* One piece of memory for everything that is made; given back at once. */
@@ -226,6 +228,7 @@ static int room_for(Page *page, Room *room) {
         {&page->density, blocks * (Py_ssize_t)sizeof(double)},
         {&page->passed, blocks * (Py_ssize_t)sizeof(page->passed[0])},
         {&page->holder_of, size * (Py_ssize_t)sizeof(int32_t)},
+        {&page->element, size * (Py_ssize_t)sizeof(int32_t)},
         {&page->signature, size * (Py_ssize_t)sizeof(uint32_t)},
         {&page->alike, size * (Py_ssize_t)sizeof(int32_t)},
         {&page->repeats, (holders + 1) * (Py_ssize_t)sizeof(int32_t)},
@@ -234,6 +237,7 @@ static int room_for(Page *page, Room *room) {
         {&page->running, size * (Py_ssize_t)sizeof(page->running[0])},
         {&page->measures, holders * (Py_ssize_t)sizeof(page->measures[0])},
         {&page->measured, holders},
+        {&page->holding, holders},
         {&page->level, blocks * (Py_ssize_t)sizeof(page->level[0])},
         {&page->records, blocks * (Py_ssize_t)sizeof(int32_t)},
         {&page->landmarks, blocks * (Py_ssize_t)sizeof(int32_t)},
@@ -259,10 +263,15 @@ static int room_for(Page *page, Room *room) {
     int32_t number = 0;
     for (Py_ssize_t row = 0; row < page->size; row++) {
         int64_t code = page->code[row];
-        page->holder_of[row] = code == TEXT_NODE ? -1 : number++;
+        /* Without a branch: whether a text or an element comes next cannot be foretold. */
+        int32_t text = code == TEXT_NODE;
+        page->holder_of[row] = number | -text;
+        page->element[number] = (int32_t)row;
+        number += !text;
         page->signature[row] = (uint32_t)code;
         page->named_elements += design.named[code];
     }
+    page->elements = number;
     return 0;
 }
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEVELS = 5, MEASURES = 9, LOGS = 8192, ECHO_LETTERS = 64 };
+enum { LEVELS = 5, MEASURES = 9, LOGS = 8192, ECHO_PLACES = 256 };
 /* What is summed over subtrees. */
 enum { BLOCKS, WORDS, PROSE, STOPS, CHARS, LINK_CHARS, IMAGES, CONTROLS, ANCHORS };
 /* What is summed over the blocks near a block. */
@@ -33,10 +33,12 @@ typedef struct {
     const int64_t *code, *parent, *last, *words, *owner, *first, *piece_row, *piece_block, *piece_size;
     Lexicon *names, *short_texts, *headings, *prose, echo;
     Py_ssize_t echoes, longest_echo;
-    uint64_t echo_sizes[ECHO_LETTERS];
-    /* Made; `holder_of` numbers the rows that are no texts, `alike` those that repeat each other, of
-     * which there are `repeats`. */
-    int32_t *holder_of;
+    uint64_t echo_sizes[ECHO_PLACES];
+    /* Made; `holder_of` numbers the rows that are no texts, which `element` lists, `alike` those that
+     * repeat each other, of which there are `repeats`; `holding` are those that hold blocks. */
+    int32_t *holder_of, *element;
+    Py_ssize_t elements;
+    uint8_t *holding;
     Holder *holders;
     uint32_t *signature;
     int32_t *alike, *repeats;
@@ -123,6 +125,16 @@ static inline int32_t repeats_of(const Page *page, int64_t row) {
     return page->repeats[page->alike[row]];
 }
 
+/* A letter as a byte, which is a blank only if the letter is one. */
+static inline uint8_t narrowed(Py_UCS4 letter) {
+    return (uint8_t)(letter > 0xff ? letter | 0x80 : letter);
+}
+
+/* Where a word's length is noted, by its first letters. */
+static inline int echo_place(uint8_t first, uint8_t second) {
+    return (first + 8 * second) % ECHO_PLACES;
+}
+
 static inline void put(Row *row, double value) {
     *row->next++ = (float)value;
 }
@@ -144,7 +156,7 @@ const float *measures_of(Page *page, int64_t row);
 
 Progress start_of(const Page *page);
 int64_t root_of(const Page *page, double part, int64_t from);
-int put_echo(Page *page, Py_ssize_t block, Row *row);
+void put_echo(Page *page, Py_ssize_t block, Row *row);
 void put_text(Page *page, Py_ssize_t block, Row *row);
 void put_tags(const Page *page, Py_ssize_t block, Row *row);
 void put_place(const Page *page, Py_ssize_t block, Progress *progress, Row *row);

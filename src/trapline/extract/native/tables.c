@@ -31,7 +31,8 @@ int hashes_open(void) {
 
 int lexicon_open(Lexicon *lexicon, Py_ssize_t words) {
     memset(lexicon, 0, sizeof(*lexicon));
-    size_t size = size_for(words);
+    /* Three places a word or more: most are told by the first that is looked at. */
+    size_t size = size_for(2 * words);
     lexicon->slots = PyMem_Calloc(size, sizeof(uint64_t));
     lexicon->stamps = PyMem_Malloc(size * sizeof(int64_t));
     lexicon->mask = size - 1;
@@ -64,16 +65,16 @@ static Py_ssize_t number_of_score(Lexicon *lexicon, Numbers *known, double score
         PyErr_SetString(PyExc_ValueError, "more different scores than there is room for");
         return -1;
     }
-    if (number % SMALLEST == 0) {
-        size_t room = ((size_t)number + SMALLEST) * sizeof(double);
-        double *scores = PyMem_Realloc(lexicon->scores, room);
+    Py_ssize_t place = number + 2;
+    if (place % SMALLEST == 0) {
+        Score *scores = PyMem_Realloc(lexicon->scores, ((size_t)place + SMALLEST) * sizeof(Score));
         if (scores == NULL) {
             PyErr_NoMemory();
             return -1;
         }
         lexicon->scores = scores;
     }
-    lexicon->scores[number] = score;
+    lexicon->scores[place] = (Score){score, score, score, 1};
     return number;
 }
 
@@ -113,6 +114,12 @@ static int lexicon_fill(Lexicon *lexicon, PyObject *scores) {
     Lowered room = {0};
     Py_ssize_t place = 0;
     PyObject *word, *value;
+    lexicon->scores = PyMem_Malloc(SMALLEST * sizeof(Score));
+    if (lexicon->scores == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    lexicon->scores[0] = lexicon->scores[1] = NO_SCORE;
     int failed = numbers_open(&known, PyDict_GET_SIZE(scores) + 1) < 0;
     while (!failed && PyDict_Next(scores, &place, &word, &value)) {
         double score = PyFloat_AsDouble(value);

@@ -1,6 +1,5 @@
 /* Words and what they score: the twin of vocabulary.py. */
 #include "words.h"
-#include <string.h>
 
 enum { PHRASE = 3 };
 
@@ -16,28 +15,27 @@ int letters_grow(Letters *letters) {
     return 0;
 }
 
-/* Room for so many bytes, and for what is read past them. */
-static int lowered_open(Lowered *lowered, Py_ssize_t size) {
+int lowered_open(Lowered *lowered, Py_ssize_t size) {
     lowered->size = 0;
     if (size < lowered->room) {
         return 0;
     }
-    Py_ssize_t room = size + size / 4 + 1024;
+    Py_ssize_t chunks = (size + size / 4 + 1024) / CHUNK;
     lowered_close(lowered);
-    lowered->bytes = PyMem_Malloc(room + HASH_SLACK);
-    lowered->inside = PyMem_Malloc(room + CHUNK);
+    /* What is read past the end does not matter, but it is never memory that nobody wrote. */
+    uint8_t *bytes = PyMem_Calloc(chunks * CHUNK + 2 * HASH_SLACK, 1);
+    lowered->bytes = bytes == NULL ? NULL : bytes + HASH_SLACK;
+    lowered->inside = PyMem_Calloc(chunks, sizeof(uint64_t));
     if (lowered->bytes == NULL || lowered->inside == NULL) {
         PyErr_NoMemory();
         return -1;
     }
-    /* What is read past the end does not matter, but it is never memory that nobody wrote. */
-    memset(lowered->bytes, 0, room + HASH_SLACK);
-    lowered->room = room;
+    lowered->room = chunks * CHUNK;
     return 0;
 }
 
 void lowered_close(Lowered *lowered) {
-    PyMem_Free(lowered->bytes);
+    PyMem_Free(lowered->bytes == NULL ? NULL : lowered->bytes - HASH_SLACK);
     PyMem_Free(lowered->inside);
     memset(lowered, 0, sizeof(*lowered));
 }
@@ -85,57 +83,59 @@ int written_out(PyObject *text, Lowered *lowered) {
     return 0;
 }
 
-int spaced_out(PyObject *text, Py_ssize_t longest, Lowered *lowered) {
-    Py_ssize_t size = PyUnicode_GET_LENGTH(text);
-    if (lowered_open(lowered, size > 4 * longest ? size : 4 * longest) < 0) {
-        return -1;
-    }
-    uint8_t *restrict inside = lowered->inside;
-    if (PyUnicode_KIND(text) == PyUnicode_1BYTE_KIND) {
-        const Py_UCS1 *restrict letters = PyUnicode_1BYTE_DATA(text);
-        for (Py_ssize_t i = 0; i < size; i++) {
-            inside[i] = letters[i] != ' ';
-        }
-    } else if (PyUnicode_KIND(text) == PyUnicode_2BYTE_KIND) {
-        const Py_UCS2 *restrict letters = PyUnicode_2BYTE_DATA(text);
-        for (Py_ssize_t i = 0; i < size; i++) {
-            inside[i] = letters[i] != ' ';
-        }
-    } else {
-        const Py_UCS4 *restrict letters = PyUnicode_4BYTE_DATA(text);
-        for (Py_ssize_t i = 0; i < size; i++) {
-            inside[i] = letters[i] != ' ';
-        }
-    }
-    memset(inside + size, 0, CHUNK);
-    lowered->size = size;
-    return 0;
-}
-
-static inline int is_below(uint8_t byte, uint8_t from, uint8_t count) {
-    return (uint8_t)(byte - from) < count;
-}
-
 static inline uint8_t small(uint8_t byte) {
-    return (uint8_t)(byte + (is_below(byte, 'A', 26) ? 'a' - 'A' : 0));
+    return (uint8_t)(byte + ((uint8_t)(byte - 'A') < 26 ? 'a' - 'A' : 0));
 }
 
-/* Of a letter in lower case: whether it belongs to a word of running text, or is no white space. */
-static inline uint8_t is_inside(uint8_t byte, int prose) {
-    return prose ? !(is_below(byte, 9, 5) | is_below(byte, 28, 5))
-                 : is_below(byte, 'a', 26) | is_below(byte, '0', 10) | (byte == '_');
+/* What words are made of: letters of names, letters and digits, or all that is no white space. */
+enum { OF_NAME, OF_TEXT, OF_PROSE };
+
+/* All ones where bytes in lower case belong to a word. */
+static inline Sixteen inside_word(Sixteen bytes, int kind) {
+    Sixteen letters = (Sixteen)(bytes - 'a' < 26);
+    return kind == OF_NAME   ? letters
+           : kind == OF_TEXT ? letters | (Sixteen)(bytes - '0' < 10) | (Sixteen)(bytes == '_')
+                             : ~((Sixteen)(bytes - 9 < 5) | (Sixteen)(bytes - 28 < 5));
 }
 
-/* Compilers must know that letters are not written where they are read, to take many at once. */
-static inline void lower_plain(const uint8_t *restrict from, Py_ssize_t size, Lowered *lowered,
-                               int prose) {
-    uint8_t *restrict bytes = lowered->bytes, *restrict inside = lowered->inside;
-    for (Py_ssize_t i = 0; i < size; i++) {
-        uint8_t lower = small(from[i]);
-        bytes[i] = lower;
-        inside[i] = is_inside(lower, prose);
+static inline Sixteen small_letters(Sixteen bytes) {
+    return bytes + ((Sixteen)(bytes - 'A' < 26) & ('a' - 'A'));
+}
+
+/* A text that is ASCII, and stands in its object behind other things. Its last letters are read together
+ * with what is before them, be it of the object, and written so too: what is written in parts, as copies
+ * of any length are, is slow to read as a whole. */
+static inline void lower_plain(PyObject *text, Py_ssize_t size, Lowered *lowered, int kind) {
+    _Static_assert(sizeof(PyASCIIObject) >= sizeof(Sixteen), "letters stand behind their object");
+    const uint8_t *from = PyUnicode_1BYTE_DATA(text);
+    lowered->inside[size / CHUNK] = 0;
+    for (Py_ssize_t at = 0; at < size; at += 16) {
+        Py_ssize_t missing = size - at < 16 ? 16 - (size - at) : 0;
+        Sixteen some = small_letters(*(const Sixteen *)(from + at - missing));
+        *(Sixteen *)(lowered->bytes + at - missing) = some;
+        uint64_t bits = sixteen_bits(inside_word(some, kind)) >> missing, *inside = lowered->inside + at / CHUNK;
+        *inside = (at % CHUNK ? *inside : 0) | bits << at % CHUNK;
     }
     lowered->size = size;
+}
+
+/* Puts what is ASCII in lower case, whole chunks at a time, and finds its words; whether the bytes of
+ * other letters are inside is known already. */
+static inline void lower_bytes(Lowered *lowered, int kind, int plain) {
+    uint8_t *bytes = lowered->bytes;
+    for (Py_ssize_t chunk = 0; chunk <= lowered->size / CHUNK; chunk++) {
+        uint64_t inside = 0, other = 0;
+        for (int i = 0; i < CHUNK; i += 16, bytes += 16) {
+            Sixteen some = *(Sixteen *)bytes;
+            other |= sixteen_bits((Sixteen)(some > 0x7f)) << i;
+            some = small_letters(some);
+            *(Sixteen *)bytes = some;
+            inside |= sixteen_bits(inside_word(some, kind)) << i;
+        }
+        lowered->inside[chunk] = plain ? inside : (inside & ~other) | (lowered->inside[chunk] & other);
+    }
+    /* What stood there before is left after the end. */
+    lowered->inside[lowered->size / CHUNK] &= ((uint64_t)1 << lowered->size % CHUNK) - 1;
 }
 
 /* Letters whose lower case is two letters, or depends on their neighbours; there are no others. */
@@ -143,30 +143,60 @@ static inline int is_odd(Py_UCS4 letter) {
     return letter == 0x130 || letter == 0x3a3;
 }
 
-/* Returns 1 where a letter is met that Python must lower. */
-static int lower_letters(PyObject *text, Py_ssize_t size, Lowered *lowered, int prose) {
-    int kind = PyUnicode_KIND(text);
-    const void *data = PyUnicode_DATA(text);
-    Py_ssize_t at = 0;
-    for (Py_ssize_t i = 0; i < size; i++) {
-        Py_UCS4 letter = PyUnicode_READ(kind, data, i);
-        if (letter < 0x80) {
-            lowered->bytes[at] = small((uint8_t)letter);
-            lowered->inside[at] = is_inside(lowered->bytes[at], prose);
-            at++;
+/* Writes a text as UTF-8, what is not ASCII in lower case. Returns 1 where a letter is met that Python
+ * must lower. */
+static inline __attribute__((always_inline)) int write_letters(int kind, const void *data, Py_ssize_t size,
+                                                               Lowered *lowered, int prose) {
+    enum { SOME = 8 };
+    Py_ssize_t at = 0, i = 0;
+    while (i < size) {
+        Py_UCS4 any = 0x80;
+        if (i + SOME <= size) {
+            any = 0;
+            for (int j = 0; j < SOME; j++) {
+                Py_UCS4 letter = PyUnicode_READ(kind, data, i + j);
+                any |= letter;
+                lowered->bytes[at + j] = (uint8_t)letter;
+            }
+        }
+        if (any < 0x80) {
+            i += SOME;
+            at += SOME;
             continue;
         }
-        if (is_odd(letter)) {
-            return 1;
+        Py_ssize_t to = i + SOME < size ? i + SOME : size;
+        for (; i < to; i++) {
+            Py_UCS4 letter = PyUnicode_READ(kind, data, i);
+            if (letter < 0x80) {
+                lowered->bytes[at++] = (uint8_t)letter;
+                continue;
+            }
+            if (is_odd(letter)) {
+                return 1;
+            }
+            letter = Py_UNICODE_TOLOWER(letter);
+            uint64_t inside = prose ? !Py_UNICODE_ISSPACE(letter) : Py_UNICODE_ISALNUM(letter) != 0;
+            int count = encoded(letter, lowered->bytes + at);
+            for (int j = 0; j < count; j++, at++) {
+                uint64_t bit = (uint64_t)1 << at % CHUNK, *bits = lowered->inside + at / CHUNK;
+                *bits = inside ? *bits | bit : *bits & ~bit;
+            }
         }
-        letter = Py_UNICODE_TOLOWER(letter);
-        int inside = prose ? !Py_UNICODE_ISSPACE(letter) : Py_UNICODE_ISALNUM(letter) != 0;
-        int count = encoded(letter, lowered->bytes + at);
-        memset(lowered->inside + at, inside, count);
-        at += count;
     }
     lowered->size = at;
     return 0;
+}
+
+static int lower_letters(PyObject *text, Py_ssize_t size, Lowered *lowered, int prose) {
+    const void *data = PyUnicode_DATA(text);
+    switch (PyUnicode_KIND(text)) {
+    case PyUnicode_1BYTE_KIND:
+        return write_letters(PyUnicode_1BYTE_KIND, data, size, lowered, prose);
+    case PyUnicode_2BYTE_KIND:
+        return write_letters(PyUnicode_2BYTE_KIND, data, size, lowered, prose);
+    default:
+        return write_letters(PyUnicode_4BYTE_KIND, data, size, lowered, prose);
+    }
 }
 
 /* How many bytes a letter can take: in lower case none has a larger kind than it had. */
@@ -190,39 +220,32 @@ static int lower_in_python(PyObject *text, Py_ssize_t size, Lowered *lowered, in
 }
 
 /* The first `limit` letters of a text. */
-static int lower_text(PyObject *text, Py_ssize_t limit, Lowered *lowered, int prose) {
+static inline int lower_text(PyObject *text, Py_ssize_t limit, Lowered *lowered, int kind) {
     Py_ssize_t size = PyUnicode_GET_LENGTH(text);
     size = size < limit ? size : limit;
     if (lowered_open(lowered, bytes_of(text) * size) < 0) {
         return -1;
     }
-    int plain = PyUnicode_IS_ASCII(text);
-    if (plain && prose) {
-        lower_plain(PyUnicode_1BYTE_DATA(text), size, lowered, 1);
-    } else if (plain) {
-        lower_plain(PyUnicode_1BYTE_DATA(text), size, lowered, 0);
-    } else if (lower_letters(text, size, lowered, prose) &&
-               lower_in_python(text, size, lowered, prose) < 0) {
+    if (PyUnicode_IS_COMPACT_ASCII(text)) {
+        lower_plain(text, size, lowered, kind);
+        return 0;
+    }
+    int prose = kind == OF_PROSE;
+    if (lower_letters(text, size, lowered, prose) && lower_in_python(text, size, lowered, prose) < 0) {
         return -1;
     }
-    memset(lowered->inside + lowered->size, 0, CHUNK);
+    lower_bytes(lowered, kind, 0);
     return 0;
 }
 
-/* What the known words of a text come to. */
-typedef struct {
-    Py_ssize_t count;
-    double sum, low, high;
-} Known;
-
-static inline void know(Known *known, double score) {
-    known->sum += score;
-    known->low = known->count && known->low < score ? known->low : score;
-    known->high = known->count && known->high > score ? known->high : score;
-    known->count++;
+static inline void know(Score *known, const Score *score) {
+    known->sum += score->sum;
+    known->low = score->low < known->low ? score->low : known->low;
+    known->high = score->high > known->high ? score->high : known->high;
+    known->count += score->count;
 }
 
-static Summary summary_of(const Known *known) {
+static Summary summary_of(const Score *known) {
     if (known->count == 0) {
         return (Summary){0, 0, 0};
     }
@@ -235,40 +258,47 @@ static inline void seek(const Lexicon *lexicon, uint64_t hash, Sought *sought) {
     sought->hashes[sought->count++] = hash;
 }
 
+/* Whether a word is among those before it. */
+static int is_again(const Sought *sought, int place) {
+    int before = 0;
+    while (sought->hashes[before] != sought->hashes[place]) {
+        before++;
+    }
+    return before < place;
+}
+
 Summary summary_of_few(const Lexicon *lexicon, const Sought *sought) {
-    Known known = {0};
-    Py_ssize_t met[MAX_SHORT + 1];
+    Score known = NO_SCORE;
+    uint64_t met = 0;
     for (int i = 0; i < sought->count; i++) {
-        Py_ssize_t place = lexicon_find(lexicon, sought->hashes[i]), before = 0;
-        if (place < 0) {
-            continue;
+        uint64_t hash = sought->hashes[i], mark = (uint64_t)1 << (hash >> 58);
+        if (!(met & mark) || !is_again(sought, i)) {
+            know(&known, lexicon_score(lexicon, lexicon_place(lexicon, hash)));
         }
-        while (before < known.count && met[before] != place) {
-            before++;
-        }
-        if (before == known.count) {
-            met[known.count] = place;
-            know(&known, lexicon_score(lexicon, place));
-        }
+        met |= mark;
     }
     return summary_of(&known);
 }
 
 Summary summary_of_all(const Lexicon *lexicon, const Sought *sought) {
-    Known known = {0};
+    Score known = NO_SCORE;
     for (int i = 0; i < sought->count; i++) {
-        Py_ssize_t place = lexicon_find(lexicon, sought->hashes[i]);
-        if (place >= 0) {
-            know(&known, lexicon_score(lexicon, place));
-        }
+        know(&known, lexicon_score(lexicon, lexicon_place(lexicon, sought->hashes[i])));
     }
     return summary_of(&known);
+}
+
+/* Few words take more than one step; some bytes after the end are written too. */
+static inline void copy_word(uint8_t *to, const uint8_t *from, Py_ssize_t size) {
+    for (Py_ssize_t i = 0; i < size; i += HASH_SLACK) {
+        memcpy(to + i, from + i, HASH_SLACK);
+    }
 }
 
 /* A phrase of more than `LONGEST` bytes is no word of a lexicon. */
 int seek_text(const Lexicon *lexicon, PyObject *text, Lowered *room, Sought *sought) {
     sought->count = 0;
-    if (lower_text(text, PY_SSIZE_T_MAX, room, 0) < 0) {
+    if (lower_text(text, PY_SSIZE_T_MAX, room, OF_TEXT) < 0) {
         return -1;
     }
     Words words = words_of(room);
@@ -281,7 +311,7 @@ int seek_text(const Lexicon *lexicon, PyObject *text, Lowered *room, Sought *sou
         }
         if (sought->count < PHRASE && size + 1 + end - start <= LONGEST) {
             phrase[size++] = sought->count ? ' ' : '=';
-            memcpy(phrase + size, room->bytes + start, end - start);
+            copy_word(phrase + size, room->bytes + start, end - start);
             size += end - start;
         } else {
             size = LONGEST;
@@ -296,7 +326,7 @@ int seek_text(const Lexicon *lexicon, PyObject *text, Lowered *room, Sought *sou
 
 int seek_prose(const Lexicon *lexicon, PyObject *text, Lowered *room, Sought *sought) {
     sought->count = 0;
-    if (lower_text(text, design.prose, room, 1) < 0) {
+    if (lower_text(text, design.prose, room, OF_PROSE) < 0) {
         return -1;
     }
     Words words = words_of(room);
@@ -339,13 +369,8 @@ static int read_names(Lexicon *lexicon, PyObject *const names[2], Lowered *room,
             add_names(names[i], room);
         }
     }
-    const uint8_t *restrict bytes = room->bytes;
-    uint8_t *restrict inside = room->inside;
-    for (Py_ssize_t i = 0; i < room->size; i++) {
-        inside[i] = is_below(bytes[i], 'a', 26);
-    }
-    memset(inside + room->size, 0, CHUNK);
-    Known known = {0};
+    lower_bytes(room, OF_NAME, 1);
+    Score known = NO_SCORE;
     Words words = words_of(room);
     Py_ssize_t start, end;
     while (next_word(&words, &start, &end)) {

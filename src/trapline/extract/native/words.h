@@ -3,6 +3,8 @@
 #define TRAPLINE_WORDS_H
 
 #include "native.h"
+#include <math.h>
+#include <string.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -12,18 +14,19 @@ enum { HASH_SLACK = 16, CHUNK = 64 };
 /* A lexicon's words have fewer bytes. */
 enum { LONGEST = 1024 };
 
-/* A text in lower case, as UTF-8, and for each of its bytes whether it is one of a word's (1 or 0;
- * whole chunks are filled up with zeros). */
+/* A text in lower case, as UTF-8, and a bit for each of its bytes: whether it is one of a word's. After
+ * its end none is. */
 typedef struct {
-    uint8_t *bytes, *inside;
+    uint8_t *bytes;
+    uint64_t *inside;
     Py_ssize_t size, room;
 } Lowered;
 
+/* Room for so many bytes, and for what is read and written past them. */
+int lowered_open(Lowered *lowered, Py_ssize_t size);
 void lowered_close(Lowered *lowered);
 /* The text as it is; `inside` is not made. */
 int written_out(PyObject *text, Lowered *lowered);
-/* What lies between blanks, counted in letters; with room for a word of `longest` letters. */
-int spaced_out(PyObject *text, Py_ssize_t longest, Lowered *lowered);
 /* Some letters of a text as UTF-8; how many bytes they are. */
 Py_ssize_t write_part(PyObject *text, Py_ssize_t from, Py_ssize_t to, uint8_t *bytes);
 
@@ -37,12 +40,22 @@ typedef struct {
     Summary summary;
 } Remembered;
 
+/* What words score together: how many they are, their sum, and the lowest and the highest of them. That of
+ * one word has all of these, and that of none is such that it changes nothing: whether a word is known
+ * cannot be foretold, and so nothing should hang on it. */
+typedef struct {
+    double sum, low, high;
+    int64_t count;
+} Score;
+
+#define NO_SCORE ((Score){0, INFINITY, -INFINITY, 0})
+
 /* Words and their scores. A slot has the first bits of a word's hash and, from 2, the number of its
  * score (1 for none): all that is read to learn that a word is not there, and nearly all to learn what it scores. */
 typedef struct {
     uint64_t *slots;
     int64_t *stamps;
-    double *scores;
+    Score *scores;
     Remembered *remembered;
     size_t mask;
 } Lexicon;
@@ -129,36 +142,35 @@ static inline Py_ssize_t lexicon_find(const Lexicon *lexicon, uint64_t hash) {
     return lexicon->slots[place] ? (Py_ssize_t)place : -1;
 }
 
-/* Only of words that have one. */
-static inline double lexicon_score(const Lexicon *lexicon, Py_ssize_t place) {
-    return lexicon->scores[(lexicon->slots[place] & LEXICON_SCORE) - 2];
+/* What the word at a place scores: nothing where there is none. */
+static inline const Score *lexicon_score(const Lexicon *lexicon, size_t place) {
+    return lexicon->scores + (lexicon->slots[place] & LEXICON_SCORE);
+}
+
+typedef uint8_t Sixteen __attribute__((vector_size(16), aligned(1)));
+
+/* Sixteen bytes that are all ones or all zeros as bits. */
+static inline uint64_t sixteen_bits(Sixteen flags) {
+#if defined(__SSE2__)
+    return (uint64_t)_mm_movemask_epi8((__m128i)flags);
+#else
+    uint8_t ones[16];
+    flags &= 1;
+    memcpy(ones, &flags, sizeof(ones));
+    return eight_bytes(ones) * 0x0102040810204080 >> 56 |
+           eight_bytes(ones + 8) * 0x0102040810204080 >> 56 << 8;
+#endif
 }
 
 /* One word after another: where bytes begin to be inside of one, and where they cease. */
 typedef struct {
-    const uint8_t *inside;
+    const uint64_t *inside;
     Py_ssize_t size, next;
     uint64_t changes, carried;
 } Words;
 
 static inline Words words_of(const Lowered *lowered) {
     return (Words){lowered->inside, lowered->size, 0, 0, 0};
-}
-
-/* CHUNK bytes that are 1 or 0 as bits. */
-static inline uint64_t bits_of(const uint8_t *flags) {
-    uint64_t bits = 0;
-#if defined(__SSE2__)
-    for (int i = 0; i < CHUNK; i += 16) {
-        __m128i some = _mm_slli_epi16(_mm_loadu_si128((const __m128i *)(flags + i)), 7);
-        bits |= (uint64_t)_mm_movemask_epi8(some) << i;
-    }
-#else
-    for (int i = 0; i < CHUNK; i += 8) {
-        bits |= (eight_bytes(flags + i) * 0x0102040810204080 >> 56) << i;
-    }
-#endif
-    return bits;
 }
 
 /* Where the next word begins or ends; -1 if there is none. After the end of a text nothing is
@@ -168,7 +180,7 @@ static inline Py_ssize_t next_change(Words *words) {
         if (words->next > words->size) {
             return -1;
         }
-        uint64_t inside = bits_of(words->inside + words->next);
+        uint64_t inside = words->inside[words->next / CHUNK];
         words->changes = inside ^ (inside << 1 | words->carried);
         words->carried = inside >> (CHUNK - 1);
         words->next += CHUNK;
