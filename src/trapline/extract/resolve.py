@@ -16,7 +16,7 @@ except ImportError:
 
 # References that the WHATWG parser would give back unchanged, or below the page's directory: nearly
 # all of a page's links. They skip the parser, which costs ten times as much as this look.
-_SAFE = r"[A-Za-z0-9_~/.\-]{0,4000}+(?:\?[A-Za-z0-9_=&.~+\-]{0,4000}+)?"
+_SAFE = r"[A-Za-z0-9_~/.\-]{0,4000}+(?:\?[A-Za-z0-9_=&.~+\-@:;,/?!$*()%]{0,4000}+)?"
 _MAX_UPS = 9
 _PLAIN = re.compile(
     rf"(https?://(?:[a-z0-9\-]++\.)++[a-z]{{2,}}/(?!/){_SAFE})"
