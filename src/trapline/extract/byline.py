@@ -38,7 +38,7 @@ _NOT_NAMES = {
     "admin", "administrator", "name", "anonymous", "unknown", "undefined", "null",
 }  # fmt: skip
 _LABELS = (("twitter:label1", "twitter:data1"), ("twitter:label2", "twitter:data2"))
-_CREDITS = ((marks.CREDITED, "[itemprop~=author]"), (marks.AUTHOR_REL, "[rel~=author]"))
+_CREDITS = ((marks.CREDITED, "[itemprop~=author]"), (marks.AUTHOR_RELS, "[rel~=author]"))
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _STEPS_UP = 3
 _MAX_LINES = 60
@@ -261,10 +261,21 @@ def _labelled(folded: Mapping[str, str]) -> Iterator[str]:
 
 
 def _marked_names(tree: turbohtml.Document, marked: int) -> Iterator[str]:
-    selectors = [selector for mark, selector in _CREDITS if marked & mark]
-    for element in tree.select(", ".join(selectors))[:3] if selectors else ():
+    for element in _credited(tree, marked)[:3]:
         named = element.select_one("[itemprop~=name]") or element
         yield named.attr("content") or named.text
+
+
+def _credited(tree: turbohtml.Document, marked: int) -> list[turbohtml.Element]:
+    """What is marked as the author. Often that is a link in the head alone, which is soon found."""
+    selectors = [selector for mark, selector in _CREDITS if marked & mark]
+    if not selectors:
+        return []
+    if not marked & marks.CREDITED:
+        linked = tree.select("link[rel~=author]")
+        if marks.are_all(tree, len(linked), marked, marks.AUTHOR_RELS):
+            return linked
+    return tree.select(", ".join(selectors))
 
 
 def _written_by(lines: list[str]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from trapline.extract import blocks, pruning, selection, vocabulary
 from trapline.extract import features as columns
 from trapline.extract.blocks import Blocks
 from trapline.extract.hints import Said
-from trapline.extract.outline import CODES, MAX_NODES, TAG, TAGS, Flags, Floats, Ints, Outline
+from trapline.extract.outline import CODES, MAX_NODES, TAG, TAGS, Flags, Floats, Outline
 from trapline.extract.reading import Features
 from trapline.extract.selection import Choice
 
@@ -132,8 +132,8 @@ class CompiledOutline(Outline, frozen=True):
     last = _Held(Outline, "last", _INTS)
     by_code = _Held(Outline, "by_code", _INTS)
 
-    def found(self, elements: list[Any]) -> Ints:
-        return np.array(_native.rows(self.nodes, elements) if elements else (), dtype=np.intp)
+    def found(self, elements: list[Any]) -> list[int]:
+        return _native.rows(self.nodes, elements)
 
 
 class CompiledBlocks(Blocks, frozen=True):

@@ -117,7 +117,8 @@ def _hidden(tree: turbohtml.Document, outline: Outline, rows: Ints, marked: int)
     roots = hidden_roots(tree, marked) if may_hide and len(rows) else []
     if not roots:
         return [False] * len(rows)
-    found: list[bool] = (outline.enclosing(outline.found(roots), rows) > 0).tolist()
+    hiding = np.array(outline.found(roots), dtype=np.intp)
+    found: list[bool] = (outline.enclosing(hiding, rows) > 0).tolist()
     return found
 
 

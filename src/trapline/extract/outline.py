@@ -124,11 +124,10 @@ class Outline(Struct, frozen=True):
         closing = np.bincount(self.last + 1, weights=values, minlength=size + 1)[:size]
         return np.cumsum(values - closing)
 
-    def found(self, elements: list[Any]) -> Ints:
+    def found(self, elements: list[Any]) -> list[int]:
         """The rows of some elements of the tree, ascending."""
         wanted = set(elements)
-        rows = [row for row, node in enumerate(self.nodes) if node in wanted] if wanted else []
-        return np.array(rows, dtype=np.intp)
+        return [row for row, node in enumerate(self.nodes) if node in wanted] if wanted else []
 
     def written(self, start: int, end: int) -> str:
         """The text between two rows with its own white space."""
