@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable
 from functools import partial
+from itertools import compress
 from operator import methodcaller
 
 import numpy as np
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from trapline.extract import compiled, marks
 from trapline.extract.hidden import hidden_roots
-from trapline.extract.outline import Ints, Outline, read_outline
+from trapline.extract.outline import Outline, read_outline
 from trapline.extract.regions import landmarks
 from trapline.extract.resolve import References, Resolver
 from trapline.model import Link, Region
@@ -43,26 +44,25 @@ def read_links(
     """
     outline = outline or read_outline(tree)
     rows = _rows_of_links(outline)
-    places = rows.tolist()
-    anchors = list(map(outline.nodes.__getitem__, places))
+    anchors = list(map(outline.nodes.__getitem__, rows))
     hidden = _hidden(tree, outline, rows, marked)
-    placed = _placed(tree, outline, places, marked)
+    placed = _placed(tree, outline, rows, marked)
     other: dict[str, None] = {}
     read = read_anchors_compiled if compiled.AVAILABLE else read_anchors
     found = read(anchors, placed, hidden, resolver.references, other)
     return Links(tuple(found.values()), tuple(other))
 
 
-def _rows_of_links(outline: Outline) -> Ints:
-    rows = outline.rows_of("a")
+def _rows_of_links(outline: Outline) -> list[int]:
+    rows = outline.places("a")
     if outline.may_have("area"):
-        rows = np.sort(np.concatenate((rows, outline.rows_of("area"))))
-    rows = rows[:MAX_LINKS]
+        rows = sorted(rows + outline.places("area"))
+    del rows[MAX_LINKS:]
     if not outline.may_have("template"):
         return rows
     # What stands in a template is not on the page until a script puts it there.
-    shown: Ints = rows[outline.enclosing(outline.rows_of("template"), rows) == 0]
-    return shown
+    inside = outline.enclosing(outline.rows_of("template"), np.array(rows, dtype=np.intp))
+    return list(compress(rows, (inside == 0).tolist()))
 
 
 def read_anchors_compiled(
@@ -112,13 +112,13 @@ def _rels_of(rel: str) -> tuple[str, ...]:
     return tuple(rel.lower().split())
 
 
-def _hidden(tree: turbohtml.Document, outline: Outline, rows: Ints, marked: int) -> list[bool]:
+def _hidden(tree: turbohtml.Document, outline: Outline, rows: list[int], marked: int) -> list[bool]:
     may_hide = marked & marks.HIDDEN or outline.may_have("template") or outline.may_have("style")
-    roots = hidden_roots(tree, marked) if may_hide and len(rows) else []
+    roots = hidden_roots(tree, marked) if may_hide and rows else []
     if not roots:
         return [False] * len(rows)
     hiding = np.array(outline.found(roots), dtype=np.intp)
-    found: list[bool] = (outline.enclosing(hiding, rows) > 0).tolist()
+    found: list[bool] = (outline.enclosing(hiding, np.array(rows)) > 0).tolist()
     return found
 
 
@@ -130,7 +130,7 @@ def _placed(
     for row, region in landmarks(tree, outline, marked) if regions else ():
         if row <= covered:
             continue
-        covered = int(outline.last[row])
+        covered = outline.end_of(row)
         first, past = bisect_left(rows, row), bisect_left(rows, covered + 1)
         regions[first:past] = [region] * (past - first)
     return regions

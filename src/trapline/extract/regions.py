@@ -29,7 +29,7 @@ def landmarks(
     `marked` is what the page's source can hold.
     """
     tags = [tag for tag in _BY_TAG if outline.may_have(tag)]
-    rows = {row for tag in tags for row in outline.rows_of(tag).tolist()}
+    rows = {row for tag in tags for row in outline.places(tag)}
     others = tree.select(_IDS) if marked & marks.LANDMARK_ID else []
     if marked & marks.LANDMARK_ROLES:
         others += _by_role(tree, tags, marked)
