@@ -255,7 +255,7 @@ FOR_EACH_WIDTH uint32_t seek_words(int kind, Source text, Py_ssize_t from, const
 
 /* What is found with what a value says; what is counted goes as far as its bits do. */
 static inline uint32_t with_value(const Seeker *seeker, uint32_t found, uint32_t said) {
-    for (int i = 0; i < seeker->counted; i++) {
+    for (int i = 0; said && i < seeker->counted; i++) {
         uint32_t bits = seeker->counts[i];
         if (said & bits) {
             found += (found & bits) != bits ? bits & -bits : 0;
