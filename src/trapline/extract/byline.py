@@ -38,7 +38,9 @@ _NOT_NAMES = {
     "admin", "administrator", "name", "anonymous", "unknown", "undefined", "null",
 }  # fmt: skip
 _LABELS = (("twitter:label1", "twitter:data1"), ("twitter:label2", "twitter:data2"))
-_CREDITS = ((marks.CREDITED, "[itemprop~=author]"), (marks.AUTHOR_REL, "[rel~=author]"))
+_LABEL_NAMES = frozenset(label for label, _ in _LABELS)
+_CREDITED = marks.CREDITED | marks.AUTHOR_RELS
+_CREDITS = ((marks.CREDITED, "[itemprop~=author]"), (marks.AUTHOR_RELS, "[rel~=author]"))
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _STEPS_UP = 3
 _MAX_LINES = 60
@@ -106,7 +108,7 @@ class Byline:
     def author(self) -> str | None:
         """Who the page says wrote it: a person before the site that publishes them."""
         publisher = None
-        for text in chain(self._declared_authors(), self._shown_authors()):
+        for text in self._authors():
             name = _person(text)
             if name and name.lower() not in self._organisations():
                 return name
@@ -123,15 +125,16 @@ class Byline:
                 names.append(_name_of(node, {}))
         return frozenset(squeezed(name).lower() for name in names if name)
 
-    def _declared_authors(self) -> Iterator[str]:
+    def _authors(self) -> Iterator[str]:
+        """What may name them: what is declared, then what is shown."""
         if not _AUTHOR_NAMES.isdisjoint(self._folded):
             yield from (self._folded[name] for name in _AUTHOR if name in self._folded)
         if self._nodes:
             yield from _authors_of(self._nodes)
-        yield from _labelled(self._folded)
-        yield from _marked_names(self._tree, self._marked)
-
-    def _shown_authors(self) -> Iterator[str]:
+        if not _LABEL_NAMES.isdisjoint(self._folded):
+            yield from _labelled(self._folded)
+        if self._marked & _CREDITED:
+            yield from _marked_names(self._tree, self._marked)
         if self._lines:
             yield from _written_by(self._lines)
         if self._marked & marks.AUTHOR_LINK:
@@ -261,10 +264,18 @@ def _labelled(folded: Mapping[str, str]) -> Iterator[str]:
 
 
 def _marked_names(tree: turbohtml.Document, marked: int) -> Iterator[str]:
-    selectors = [selector for mark, selector in _CREDITS if marked & mark]
-    for element in tree.select(", ".join(selectors))[:3] if selectors else ():
+    for element in _credited(tree, marked)[:3]:
         named = element.select_one("[itemprop~=name]") or element
         yield named.attr("content") or named.text
+
+
+def _credited(tree: turbohtml.Document, marked: int) -> list[turbohtml.Element]:
+    """What is marked as the author. Often that is a link in the head alone, which is soon found."""
+    if not marked & marks.CREDITED:
+        linked = tree.select("link[rel~=author]")
+        if marks.are_all(tree, len(linked), marked, marks.AUTHOR_RELS):
+            return linked
+    return tree.select(", ".join(selector for mark, selector in _CREDITS if marked & mark))
 
 
 def _written_by(lines: list[str]) -> Iterator[str]:

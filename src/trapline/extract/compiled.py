@@ -17,7 +17,7 @@ from trapline.extract import blocks, pruning, selection, vocabulary
 from trapline.extract import features as columns
 from trapline.extract.blocks import Blocks
 from trapline.extract.hints import Said
-from trapline.extract.outline import CODES, MAX_NODES, TAG, TAGS, Flags, Floats, Ints, Outline
+from trapline.extract.outline import CODES, MAX_NODES, TAG, TAGS, Flags, Floats, Outline
 from trapline.extract.reading import Features
 from trapline.extract.selection import Choice
 
@@ -111,6 +111,11 @@ class _Held:
         return array.reshape(rows, len(array) // (rows or 1))
 
 
+def _numbers(held: Any) -> memoryview:
+    """What is held of an array of integers, for whoever wants few of them."""
+    return memoryview(held).cast("B").cast("q")
+
+
 def _rows(outline: Outline) -> tuple[Any, ...]:
     """Code, parent, last and by_code as they are held."""
     return astuple(outline)[1:5]
@@ -144,8 +149,18 @@ class CompiledOutline(Outline, frozen=True):
     by_code = _Held(Outline, "by_code", _INTS)
     blocks: Blocks
 
-    def found(self, elements: list[Any]) -> Ints:
-        return np.array(_native.rows(self.nodes, elements) if elements else (), dtype=np.intp)
+    def places(self, tag: str) -> list[int]:
+        start, end = self.code_starts[TAG[tag] : TAG[tag] + 2]
+        return _numbers(_held_order(self))[start:end].tolist() if end > start else []
+
+    def end_of(self, row: int) -> int:
+        return _numbers(_held_ends(self))[row]
+
+    def found(self, elements: list[Any]) -> list[int]:
+        return _native.rows(self.nodes, elements)
+
+
+_held_order, _held_ends = Outline.__dict__["by_code"].__get__, Outline.__dict__["last"].__get__
 
 
 class CompiledFeatures(Features, frozen=True):
@@ -234,11 +249,11 @@ def prune(outline: Outline, found: Blocks, chosen: Flags) -> Outline:
 
 def with_headline(chosen: Flags, found: Blocks, outline: Outline) -> Flags:
     """What `selection.with_headline` gives."""
-    headlines = outline.rows_of("h1")
+    headlines = outline.places("h1")
     if len(headlines) != 1:
         return chosen
-    start = int(headlines[0])
-    flags = _native.with_headline(chosen, _pieces(found)[2], start, int(outline.last[start]))
+    start = headlines[0]
+    flags = _native.with_headline(chosen, _pieces(found)[2], start, outline.end_of(start))
     return chosen if flags is None else np.frombuffer(flags, _FLAGS)
 
 

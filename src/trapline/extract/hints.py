@@ -23,6 +23,9 @@ _URL_HINTS: Final = tuple(
         r"/(jobs?|search|list|best|top|events?|directory|tag|topics|listing|archive|recipes)\b|\?",
     )
 )
+_ANY_URL_HINT: Final = re.compile("|".join(pattern.pattern for pattern in _URL_HINTS))
+# Says nothing, as the names of most pages do not.
+_SOME_NAME: Final = "x"
 _OPEN_GRAPH: Final = ("article", "product", "website", "profile", "video")
 _SCHEMA: Final = re.compile(r'"@type"\s*:\s*\[?\s*"(?:https?://schema\.org/)?(\w+)"')
 SCHEMA_GROUPS: Final = (
@@ -83,8 +86,17 @@ def read_said(
 def _from_url(url: str) -> list[float]:
     host, path, query = _parts(url.lower())
     target = f"{host}{path}{'?' if query else ''}"
-    flags = [float(bool(pattern.search(target))) for pattern in _URL_HINTS]
-    return [*flags, float(path.count("/")), float(path in {"", "/"})]
+    directory, _, name = target.rpartition("/")
+    # A hint stands in the directories, up to a slash, or in the name that follows them.
+    if directory and name and not _ANY_URL_HINT.search(f"/{name}"):
+        target = f"{directory}/{_SOME_NAME}"
+    return [*_hints_in(target), float(path.count("/")), float(path in {"", "/"})]
+
+
+@lru_cache(maxsize=256)
+def _hints_in(target: str) -> list[float]:
+    """Remembered, for a site's pages share their directories."""
+    return [float(bool(pattern.search(target))) for pattern in _URL_HINTS]
 
 
 def _parts(url: str) -> tuple[str, str, str]:

@@ -120,7 +120,7 @@ def _rels_of(rel: str) -> tuple[str, ...]:
 def _hidden(tree: turbohtml.Document, outline: Outline, marked: int) -> Ints:
     may_hide = marked & marks.HIDDEN or outline.may_have("template") or outline.may_have("style")
     roots = hidden_roots(tree, marked) if may_hide else []
-    return outline.found(roots) if roots else NO_ROWS
+    return np.array(outline.found(roots), dtype=np.intp) if roots else NO_ROWS
 
 
 def _regions(outline: Outline, rows: list[int], placed: list[tuple[int, Region]]) -> list[Region]:
@@ -129,7 +129,7 @@ def _regions(outline: Outline, rows: list[int], placed: list[tuple[int, Region]]
     for row, region in placed:
         if row <= covered:
             continue
-        covered = int(outline.last[row])
+        covered = outline.end_of(row)
         first, past = bisect_left(rows, row), bisect_left(rows, covered + 1)
         regions[first:past] = [region] * (past - first)
     return regions

@@ -7,6 +7,8 @@ Without a compiler there is none, and everything is searched for.
 
 from typing import Final
 
+import turbohtml
+
 # Not by way of `compiled`: only the source is looked at.
 try:
     from trapline.extract import _native
@@ -21,17 +23,17 @@ AUTHOR_LINK: Final = 1 << 2
 DATE_CLASS: Final = 1 << 3
 AUTHOR_CLASS: Final = 1 << 4
 HIDDEN: Final = 1 << 5
-LANDMARK_ROLE: Final = 1 << 6
-"""An element is a header, a navigation or a footer by its role, not by its tag."""
-LANDMARK_ID: Final = 1 << 7
-GUTTER_CLASS: Final = 1 << 8
+LANDMARK_ID: Final = 1 << 6
+GUTTER_CLASS: Final = 1 << 7
 """An element is called as the line numbers of code are."""
-FOOTNOTE: Final = 1 << 9
+FOOTNOTE: Final = 1 << 8
 """A link is marked as one to a footnote."""
-TYPED: Final = 1 << 10
+TYPED: Final = 1 << 9
 """An element is marked as something that tells the page's type."""
-AUTHOR_REL: Final = 1 << 11
-"""A link is marked as one to the author."""
+AUTHOR_RELS: Final = 0xFF << 16
+"""How many links are marked as ones to the author, as far as eight bits can tell."""
+LANDMARK_ROLES: Final = 0xFF << 24
+"""How many elements are a header, a navigation or a footer by their role."""
 EVERYTHING: Final = -1
 
 # Each type that `hints` knows has one of them.
@@ -44,14 +46,14 @@ _TYPES: Final = (
 _RULES: Final = (
     ("itemprop", ("datepublished",), False, DATED),
     ("itemprop", ("author",), False, CREDITED),
-    ("rel", ("author",), False, AUTHOR_REL),
+    ("rel", ("author",), False, AUTHOR_RELS),
     ("href", ("/author",), False, AUTHOR_LINK),
     ("class", ("date", "publish", "posted"), False, DATE_CLASS),
     ("class", ("author", "byline", "username"), False, AUTHOR_CLASS),
     ("hidden", (), False, HIDDEN),
     ("aria-hidden", ("true",), False, HIDDEN),
     ("style", ("none", "hidden"), False, HIDDEN),
-    ("role", ("banner", "navigation", "contentinfo"), False, LANDMARK_ROLE),
+    ("role", ("banner", "navigation", "contentinfo"), False, LANDMARK_ROLES),
     (
         "id",
         ("header", "masthead", "nav", "navigation", "navbar", "menu", "footer", "colophon"),
@@ -76,3 +78,12 @@ _SEEKER: Final = _native.seeker(_RULES) if _AVAILABLE else None
 def read_marks(source: str | bytes) -> int:
     """All that a page can have of the above; bytes are in UTF-8."""
     return _native.seek(_SEEKER, source) if _AVAILABLE else EVERYTHING
+
+
+def are_all(tree: turbohtml.Document, found: int, marked: int, counted: int) -> bool:
+    """Whether so many elements, each written by itself, are all that a page has of what is counted.
+
+    The highest count may be of more; and what a `select` shows is a copy of one of its options.
+    """
+    one = counted & -counted
+    return marked & counted == found * one < counted and not tree.find_all("selectedcontent")

@@ -81,6 +81,15 @@ class Outline(Struct, frozen=True):
         code = TAG[tag]
         return self.by_code[self.code_starts[code] : self.code_starts[code + 1]]
 
+    def places(self, tag: str) -> list[int]:
+        """As `rows_of`, a list."""
+        rows: list[int] = self.rows_of(tag).tolist()
+        return rows
+
+    def end_of(self, row: int) -> int:
+        """The row of a node's last descendant."""
+        return int(self.last[row])
+
     def may_have(self, tag: str) -> bool:
         """Whether the page has such elements, or was too large to be looked at whole."""
         code = TAG[tag]
@@ -90,7 +99,7 @@ class Outline(Struct, frozen=True):
         """Those of one tag; of a page that was too large to be looked at whole, those of its body."""
         if self.cut:
             return body.find_all(tag)
-        return list(map(self.nodes.__getitem__, self.rows_of(tag).tolist()))
+        return list(map(self.nodes.__getitem__, self.places(tag)))
 
     def is_whole(self) -> bool:
         """Whether it has every element, each where it was: what is in templates may have moved."""
@@ -124,11 +133,10 @@ class Outline(Struct, frozen=True):
         closing = np.bincount(self.last + 1, weights=values, minlength=size + 1)[:size]
         return np.cumsum(values - closing)
 
-    def found(self, elements: list[Any]) -> Ints:
+    def found(self, elements: list[Any]) -> list[int]:
         """The rows of some elements of the tree, ascending."""
         wanted = set(elements)
-        rows = [row for row, node in enumerate(self.nodes) if node in wanted] if wanted else []
-        return np.array(rows, dtype=np.intp)
+        return [row for row, node in enumerate(self.nodes) if node in wanted] if wanted else []
 
     def written(self, start: int, end: int) -> str:
         """The text between two rows with its own white space."""

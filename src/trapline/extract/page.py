@@ -177,7 +177,7 @@ class _Contents(Struct, frozen=True):
         blocks = reading.blocks
         if self.options.include_tags:
             wanted = [element for tag in self.options.include_tags for element in tree.select(tag)]
-            rows = reading.outline.found(wanted)
+            rows = np.array(reading.outline.found(wanted), dtype=np.intp)
             return choice_of(reading.outline.enclosing(rows, blocks.first) > 0, blocks)
         if not self._takes_main_content() or not len(blocks):
             return choice_of(np.ones(len(blocks), dtype=np.bool_), blocks)

@@ -29,18 +29,34 @@ def landmarks(
     `marked` is what the page's source can hold.
     """
     tags = [tag for tag in _BY_TAG if outline.may_have(tag)]
-    rows = {row for tag in tags for row in outline.rows_of(tag).tolist()}
+    rows = {row for tag in tags for row in outline.places(tag)}
     others = tree.select(_IDS) if marked & marks.LANDMARK_ID else []
-    if marked & marks.LANDMARK_ROLE:
-        others += (one for one in tree.select("[role]") if one.attr("role") in _BY_ROLE)
+    if marked & marks.LANDMARK_ROLES:
+        others += _by_role(tree, tags, marked)
     if not rows and not others:
         return []
     if others:
-        rows.update(outline.found(others).tolist())
+        rows.update(outline.found(others))
     found = ((row, outline.nodes[row]) for row in sorted(rows))
     return [
         (row, _region_of(landmark)) for row, landmark in found if not _belongs_to_content(landmark)
     ]
+
+
+def _by_role(tree: turbohtml.Document, tags: list[str], marked: int) -> list[turbohtml.Element]:
+    """Landmarks by role, but for those that are by their tags.
+
+    Nearly all others are divisions, and those of a tag are found much sooner than those of any.
+    """
+    divisions = _with_role(tree, "div")
+    known = len(divisions) + sum(len(_with_role(tree, tag)) for tag in tags)
+    if marks.are_all(tree, known, marked, marks.LANDMARK_ROLES):
+        return divisions
+    return _with_role(tree, "")
+
+
+def _with_role(tree: turbohtml.Document, tag: str) -> list[turbohtml.Element]:
+    return [one for one in tree.select(f"{tag}[role]") if one.attr("role") in _BY_ROLE]
 
 
 def _region_of(landmark: turbohtml.Element) -> Region:

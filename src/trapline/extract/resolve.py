@@ -16,7 +16,8 @@ except ImportError:
 
 # References that the WHATWG parser would give back unchanged, or below the page's directory: nearly
 # all of a page's links. They skip the parser, which costs ten times as much as this look.
-_SAFE = r"[A-Za-z0-9_~/.\-]{0,4000}+(?:\?[A-Za-z0-9_=&.~+\-]{0,4000}+)?"
+_PATH = r"[A-Za-z0-9_~/.\-]{0,4000}+"
+_SAFE = rf"{_PATH}(?:\?[A-Za-z0-9_=&.~+\-@:;,/?!$*()%]{{0,4000}}+)?"
 _MAX_UPS = 9
 _PLAIN = re.compile(
     rf"(https?://(?:[a-z0-9\-]++\.)++[a-z]{{2,}}/(?!/){_SAFE})"
@@ -30,23 +31,26 @@ MAX_URL_LENGTH = 8192
 """Longer references are left out: no server takes them, and traps make them."""
 
 
-# URLs that the parser would give back as they are; a port is one that no scheme has by default.
-_PLAIN_PAGE = re.compile(
+# Directories and names that the parser would give back as they are; a port is one that no scheme has
+# by default.
+_PLAIN_DIRECTORY = re.compile(
     r"https?://(?:(?:[a-z0-9\-]++\.)++[a-z]{2,}|127\.0\.0\.1|localhost)"
-    rf"(?::(?:[1-5][0-9]{{4}}|6[0-4][0-9]{{3}}|[1-9][0-9]{{3}}))?/(?!/){_SAFE}"
+    rf"(?::(?:[1-5][0-9]{{4}}|6[0-4][0-9]{{3}}|[1-9][0-9]{{3}}))?/(?!/){_PATH}"
 )
+_PLAIN_NAME = re.compile(rf"(?!\.){_SAFE}")
+
+
+Place = tuple[str, list[str]]
 
 
 class Resolver:
     """Makes the references of one page absolute; `<base href>` is honoured."""
 
     def __init__(self, tree: turbohtml.Document, url: str) -> None:
-        plain = _PLAIN_PAGE.fullmatch(url)
-        if plain and ("/." in url or "xn--" in url):
-            plain = None
+        plain = _plain_place_of(url)
         self.page = url if plain else _parsed(url) or ""
         self.base = _base_of(tree, self.page)
-        origin, above = _place_of(self.base)
+        origin, above = plain if plain and self.base is url else _place_of(self.base)
         made = PlainReferences if CompiledReferences is None else CompiledReferences
         self.references: References = made(origin, above, partial(_resolved, self.base))
         self.absolute = self.references.absolute
@@ -126,7 +130,20 @@ def _base_of(tree: turbohtml.Document, page: str) -> str:
     return joined if joined and joined.startswith(("http://", "https://")) else page
 
 
-def _place_of(base: str) -> tuple[str, list[str]]:
+def _plain_place_of(url: str) -> Place | None:
+    """As `_place_of`, for what the parser would give back as it is; None for any other."""
+    directory, slash, name = url.rpartition("/")
+    return _plain_place_of_names(directory + slash) if _PLAIN_NAME.fullmatch(name) else None
+
+
+@lru_cache(maxsize=256)
+def _plain_place_of_names(directory: str) -> Place | None:
+    """Remembered, for a site's pages share their directories."""
+    plain = _PLAIN_DIRECTORY.fullmatch(directory) and "/." not in directory
+    return _place_of_names(directory) if plain and "xn--" not in directory else None
+
+
+def _place_of(base: str) -> Place:
     """A page's origin and the directories above it; neither for what is no web address."""
     if not base.startswith(("http://", "https://")):
         return "", []
@@ -135,8 +152,7 @@ def _place_of(base: str) -> tuple[str, list[str]]:
 
 
 @lru_cache(maxsize=256)
-def _place_of_names(directory: str) -> tuple[str, list[str]]:
-    """Remembered, for a site's pages share their directories."""
+def _place_of_names(directory: str) -> Place:
     return ada_url.URL(directory).origin, _directories(directory)
 
 

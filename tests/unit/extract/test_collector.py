@@ -1,14 +1,14 @@
 """The garbage collector rests while a page is worked on, and is left as it was found."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
 
 from trapline.extract import page
-from trapline.extract.collector import HeldOff
+from trapline.extract.collector import collector_held_off
 from trapline.extract.outline import Outline, read_outline
 
 
@@ -18,47 +18,53 @@ def _collector() -> Iterator[None]:
     gc.enable()
 
 
+@collector_held_off
+def inside(act: Callable[[], object]) -> object:
+    assert not gc.isenabled()
+    return act()
+
+
 def test_rests_inside_and_goes_on_after() -> None:
-    with HeldOff():
-        assert not gc.isenabled()
+    assert inside(gc.isenabled) is False
     assert gc.isenabled()
 
 
 def test_goes_on_after_an_error() -> None:
-    with pytest.raises(ValueError, match="broken"), HeldOff():
+    def fail() -> None:
         raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        inside(fail)
     assert gc.isenabled()
 
 
 def test_stays_off_for_whoever_switched_it_off() -> None:
     gc.disable()
-    held_off = HeldOff()
-    with held_off, held_off:
-        pass
+    inside(lambda: inside(gc.isenabled))
     assert not gc.isenabled()
 
 
 def test_goes_on_after_it_was_entered_twice() -> None:
-    held_off = HeldOff()
-    with held_off, held_off:
-        assert not gc.isenabled()
+    def twice() -> bool:
+        inside(gc.isenabled)
+        return gc.isenabled()
+
+    assert inside(twice) is False
     assert gc.isenabled()
 
 
 def test_is_not_kept_off_by_threads_that_overlap() -> None:
-    held_off, both_inside, one_left = HeldOff(), Barrier(2, timeout=30), Barrier(2, timeout=30)
+    one_inside, both_inside, one_left = (Barrier(2, timeout=30) for _ in range(3))
 
     def leave_first() -> bool:
-        with held_off:
-            both_inside.wait()
+        inside(lambda: (one_inside.wait(), both_inside.wait()))
         on = gc.isenabled()
         one_left.wait()
         return on
 
     def leave_last() -> None:
-        with held_off:
-            both_inside.wait()
-            one_left.wait()
+        one_inside.wait()
+        inside(lambda: (both_inside.wait(), one_left.wait()))
 
     with ThreadPoolExecutor(2) as threads:
         first, last = threads.submit(leave_first), threads.submit(leave_last)

@@ -35,7 +35,7 @@ def equal_reading(body: str) -> None:
     elements = [*tree.find_all("p"), *tree.find_all("div"), turbohtml.Element("p")]
     paragraphs = tree.find_all("p")
     for wanted in (elements, paragraphs, paragraphs[::-1], paragraphs * 2, paragraphs + elements):
-        assert np.array_equal(found.found(wanted), expected.found(wanted))
+        assert found.found(wanted) == expected.found(wanted)
     equal_blocks(expected, found)
     equal_features(tree, expected, found)
 

@@ -28,7 +28,7 @@ ODD = (
 ADDRESSES = st.one_of(
     st.sampled_from(ODD),
     st.text(max_size=20),
-    st.text("abz09./?#:-_~=&+ %(h", max_size=30),
+    st.text("abz09./?#:;@,!$*-_~=&+ %()'h", max_size=30),
     st.builds(
         "http{}://{}{}".format, st.sampled_from(["", "s"]), st.text("ab.-9C", max_size=9),
         st.text("/.ab?#", max_size=9),

@@ -184,7 +184,7 @@ def test_what_was_cut_counts_for_nothing() -> None:
     page = compiled.read_outline(tree)
     for gone in (tree.find_all("tr")[1], tree.find("code")):
         assert gone is not None
-        page = page.without(page.found([gone]))
+        page = page.without(np.array(page.found([gone])))
         gone.decompose()
     assert compiled.verdicts(page, tables.KINDS) == bytes([tables.LAYOUT])
     assert compiled.languages(page, code.given, code.classed) == []

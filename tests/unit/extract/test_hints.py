@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import turbohtml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trapline.extract import hints
@@ -46,6 +46,22 @@ def test_plain_urls_are_split_as_all_are(scheme: str, rest: str) -> None:
 def test_urls_of_documentation(path: str, said: bool) -> None:
     read = hints.read_said(turbohtml.parse("<p>a"), f"https://example.com/{path}").hints
     assert bool(read[3]) is said
+
+
+HINTS = (
+    "/", "/", "?", "-", ".", "_", "x", "p", "1", "2024", "s", "doc", "docs", "api", "forum", "topic", "t",
+    "question", "comments", "product", "item", "shop", "c", "blog", "news", "posts", "about", "services",
+    "software", "list", "topics", "best", "search", "index.html",
+)  # fmt: skip
+
+
+@settings(max_examples=1000)
+@given(st.lists(st.sampled_from(HINTS), max_size=9).map("".join))
+def test_names_that_say_nothing_stand_for_each_other(path: str) -> None:
+    host, path, query = hints._parts(f"https://example.com/{path}")
+    target = f"{host}{path}{'?' if query else ''}"
+    expected = [float(bool(pattern.search(target))) for pattern in hints._URL_HINTS]
+    assert hints._from_url(f"https://{host}{path}{'?' + query if query else ''}")[:-2] == expected
 
 
 def hints_of(head: str, marked: int = 0) -> list[float]:

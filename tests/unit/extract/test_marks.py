@@ -13,12 +13,12 @@ from trapline.extract.resolve import Resolver
 SEARCHES = {
     marks.DATED: "[itemprop~=datePublished]",
     marks.CREDITED: "[itemprop~=author]",
-    marks.AUTHOR_REL: "[rel~=author]",
+    marks.AUTHOR_RELS: "[rel~=author]",
     marks.AUTHOR_LINK: "a[href*='/author']",
     marks.DATE_CLASS: "[class*=date], [class*=publish], [class*=posted]",
     marks.AUTHOR_CLASS: "[class*=author], [class*=byline], a.username",
     marks.HIDDEN: "[hidden], [aria-hidden=true], [style*=none], [style*=hidden]",
-    marks.LANDMARK_ROLE: "[role=banner], [role=navigation], [role=contentinfo]",
+    marks.LANDMARK_ROLES: "[role=banner], [role=navigation], [role=contentinfo]",
     marks.GUTTER_CLASS: code._GUTTERS,
     marks.FOOTNOTE: "a[class~=footnote-ref], a[role=doc-noteref], a[rel=footnote]",
     marks.LANDMARK_ID: "#header, #masthead, #nav, #navigation, #navbar, #menu, #footer, #colophon",
@@ -32,9 +32,9 @@ PRESENT = (
     ('<i ITEMPROP = \n"datePublished">', marks.DATED),
     ("<i itemprop=date&#80;ublished>", marks.DATED),
     ("<i itemprop=author>", marks.CREDITED),
-    ("<a rel='me AUTHOR'>", marks.AUTHOR_REL),
-    ('<a title="b"rel=author>', marks.AUTHOR_REL),
-    ("<a/rel=author>", marks.AUTHOR_REL),
+    ("<a rel='me AUTHOR'>", marks.AUTHOR_RELS),
+    ('<a title="b"rel=author>', marks.AUTHOR_RELS),
+    ("<a/rel=author>", marks.AUTHOR_RELS),
     ("<a href=/authors/x>", marks.AUTHOR_LINK),
     ("<a href='x?y=z&sol;author'>", marks.AUTHOR_LINK),
     ("<a href='x&#x2f;author'>", marks.AUTHOR_LINK),
@@ -52,8 +52,8 @@ PRESENT = (
     ("<i a='b'hidden=''>", marks.HIDDEN),
     ("<i aria-hidden=true>", marks.HIDDEN),
     ("<i style='display:none'>", marks.HIDDEN),
-    ("<i role=banner>", marks.LANDMARK_ROLE),
-    ("<i role='navigation'>", marks.LANDMARK_ROLE),
+    ("<i role=banner>", marks.LANDMARK_ROLES),
+    ("<i role='navigation'>", marks.LANDMARK_ROLES),
     ("<i class='x gutter'>", marks.GUTTER_CLASS),
     ("<i class=LineNos>", marks.GUTTER_CLASS),
     ("<span class=lineno>", marks.GUTTER_CLASS),
@@ -86,7 +86,8 @@ def test_what_is_there_is_seen(source: str, flag: int) -> None:
             for after in (letter, letter + "<p>" * 20):
                 page = f"{letter}{before}{source}{after}"
                 seen = marks.read_marks(page)
-                assert seen & flag if guessed else seen == flag
+                # What is counted is there once.
+                assert seen & flag if guessed else seen == flag & -flag
                 assert turbohtml.parse(page).select(SEARCHES[flag]) != []
 
 
@@ -106,6 +107,50 @@ def test_what_is_not_there_is_not_searched_for(source: str) -> None:
             page = f"{letter}{source}{after}"
             assert marks.read_marks(page) == 0
             assert marks.read_marks(page.encode()) == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "counted"),
+    [
+        ("<link rel=author><a rel='author me'>", 2),
+        ("<a rel='author author'><a rel=next>", 1),
+        ("<div role=banner><nav role='navigation'><i role=button><p rel=author>", 2),
+        ("<i role=contentinfo>" * 254, 254),
+        ("<i role=contentinfo>" * 999, 255),
+    ],
+)
+def test_relations_and_roles_are_counted(source: str, counted: int) -> None:
+    mark = marks.LANDMARK_ROLES if "role" in source else marks.AUTHOR_RELS
+    for letter in WIDTHS:
+        assert marks.read_marks(source + letter) & mark == counted * (mark & -mark)
+
+
+COPIED = "<select><button><selectedcontent></selectedcontent></button><option selected>{}</option></select>"
+MARKED = (
+    "<div role=banner>{0}</div><div role=navigation>{0}</div>{0}",
+    "<div role=banner>{0}</div><p role=navigation>{0}</p>",
+    "<nav role=contentinfo>{0}</nav><div role=main>{0}</div>",
+    "<b role=navigation><p>{0}</b>{0}</p><div role=contentinfo>{0}</div>",
+    "<a title='<div class='x' role='navigation'>" + "{0}",
+    COPIED.format("<div role=banner>{0}</div>") + "<p role=banner>{0}</p>",
+    "<link rel=author><h1>A</h1>{0}",
+    "<link rel=author><a rel=author>Anna Bell</a>",
+    COPIED.format("<link rel=author>b") + "<a rel=author>Anna Bell</a>",
+    "<link rel=author><i itemprop=author>Anna Bell</i>",
+)
+
+
+@pytest.mark.parametrize("body", MARKED)
+def test_what_is_counted_is_found_wherever_it_stands(body: str) -> None:
+    page = "".join(
+        part + (f"<a href='/{number}'>x</a>" if number else "")
+        for number, part in enumerate(body.split("{0}"))
+    )
+    seen = marks.read_marks(page)
+    tree = turbohtml.parse(page, positions=False, allow_declarative_shadow_roots=False)
+    resolver = Resolver(tree, "https://example.com/")
+    assert read_metadata(tree, resolver, marked=seen) == read_metadata(tree, resolver)
+    assert read_links(tree, resolver, marked=seen) == read_links(tree, resolver)
 
 
 def test_all_types_that_tell_of_pages_are_seen() -> None:
@@ -158,7 +203,7 @@ WORD = ("word",)
         (("ab", ("A b",), False, 1),), (("ab", ("\u00e4\u00f6",), False, 1),), (("ab", (1,), False, 1),),
         (("ab", WORD * 17, False, 1),), (("ab", WORD * 9, False, 1), ("ab", WORD * 8, False, 1)),
         tuple((f"a{chr(97 + n)}", WORD, False, 1) for n in range(17)), (("ab", [], False, 1),),
-        (("ab", WORD, False),),
+        (("ab", WORD, False),), tuple((f"a{chr(97 + n)}", WORD, False, 3) for n in range(5)),
     ],
 )  # fmt: skip
 def test_rules_that_do_not_fit_are_refused(rules: object) -> None:

@@ -10,7 +10,7 @@
 #define CAPSULE "trapline.extract.Seeker"
 #define FOR_EACH_WIDTH static inline __attribute__((always_inline))
 
-enum { MAX_WORD = 16, MAX_WORDS = 16, MAX_SOUGHT = 16, ASCII = 128, LETTERS = 256 };
+enum { MAX_WORD = 16, MAX_WORDS = 16, MAX_SOUGHT = 16, MAX_COUNTS = 4, LETTERS = 256 };
 /* Beside the numbers of words: a quoted value may end with this letter, or have a reference in it. */
 enum { ENDS = 1 << MAX_WORDS };
 /* Values without quotes can overlap, `a=a=a=`: of each no more than this is read. */
@@ -42,10 +42,13 @@ typedef struct {
 } Attribute;
 
 /* `ending` has the attributes whose names end with a letter; `lone` is the attribute that counts
- * without a value too, and `pair` where its middle is. */
+ * without a value too, and `pair` where its middle is. `counts` are the flags of several bits, which
+ * count values. */
 typedef struct {
     Attribute attributes[MAX_SOUGHT];
     int count;
+    uint32_t counts[MAX_COUNTS];
+    int counted;
     uint32_t ending[LETTERS];
     Word lone;
     int pair;
@@ -250,6 +253,18 @@ FOR_EACH_WIDTH uint32_t seek_words(int kind, Source text, Py_ssize_t from, const
     return most < text.size ? sought->flags : found;
 }
 
+/* What is found with what a value says; what is counted goes as far as its bits do. */
+static inline uint32_t with_value(const Seeker *seeker, uint32_t found, uint32_t said) {
+    for (int i = 0; said && i < seeker->counted; i++) {
+        uint32_t bits = seeker->counts[i];
+        if (said & bits) {
+            found += (found & bits) != bits ? bits & -bits : 0;
+            said &= ~bits;
+        }
+    }
+    return found | said;
+}
+
 /* What the attribute whose equals sign stands somewhere adds to what is found. */
 FOR_EACH_WIDTH uint32_t seek_around(int kind, Source text, Py_ssize_t sign, const Seeker *seeker,
                                     uint32_t found) {
@@ -264,7 +279,7 @@ FOR_EACH_WIDTH uint32_t seek_around(int kind, Source text, Py_ssize_t sign, cons
         if (start >= 0 && (found & sought->flags) != sought->flags &&
             stands_at(kind, text, start, &sought->name) &&
             (start == 0 || !in_name(letter_at(kind, text, start - 1)))) {
-            found |= seek_words(kind, text, sign + 1, sought);
+            found = with_value(seeker, found, seek_words(kind, text, sign + 1, sought));
         }
     }
     return found;
@@ -485,6 +500,13 @@ static int take_rule(Seeker *seeker, PyObject *rule) {
         return -1;
     }
     sought->flags |= flag;
+    if (flag & (flag - 1)) {
+        if (seeker->counted == MAX_COUNTS) {
+            PyErr_SetString(PyExc_ValueError, "more is counted than there is room for");
+            return -1;
+        }
+        seeker->counts[seeker->counted++] = flag;
+    }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(words); i++) {
         Word *part = sought->words + sought->count;
         if (take_word(PyTuple_GET_ITEM(words, i), part) < 0) {

@@ -16,9 +16,8 @@ static void know_letters(void) {
         int plain = lower || digit || (letter >= 'A' && letter <= 'Z') || letter == '_' ||
                     letter == '~' || letter == '-';
         int kinds = plain ? IN_PATH | IN_QUERY | IN_NAME : 0;
-        kinds |= letter == '/' ? IN_PATH : 0;
-        kinds |= letter == '.' ? IN_PATH | IN_QUERY : 0;
-        kinds |= letter == '=' || letter == '&' || letter == '+' ? IN_QUERY : 0;
+        kinds |= letter == '/' || letter == '.' ? IN_PATH | IN_QUERY : 0;
+        kinds |= letter != 0 && strchr("=&+@:;,?!$*()%", letter) ? IN_QUERY : 0;
         kinds |= lower || digit || letter == '-' ? IN_HOST : 0;
         kinds |= lower ? LOWER : 0;
         letter_kinds[letter] = (uint8_t)kinds;

@@ -6,14 +6,33 @@
 #include "native.h"
 #include <string.h>
 
-enum { AT_ONCE = 16, ASCII = 0x80 };
+enum { AT_ONCE = 64, ASCII = 0x80 };
 
-/* Whether none of so many bytes is beyond ASCII. */
-static inline int are_ascii(const uint8_t *bytes) {
-    uint64_t one, other;
-    memcpy(&one, bytes, sizeof(one));
-    memcpy(&other, bytes + sizeof(one), sizeof(other));
-    return ((one | other) & 0x8080808080808080u) == 0;
+/* How many bytes there are before the first that is beyond ASCII. */
+static inline Py_ssize_t ascii_run(const uint8_t *bytes, Py_ssize_t size) {
+    static const uint64_t BEYOND = 0x8080808080808080u;
+    Py_ssize_t at = 0;
+    for (; size - at >= AT_ONCE; at += AT_ONCE) {
+        uint64_t words[AT_ONCE / sizeof(uint64_t)], all = 0;
+        memcpy(words, bytes + at, AT_ONCE);
+        for (size_t i = 0; i < AT_ONCE / sizeof(uint64_t); i++) {
+            all |= words[i];
+        }
+        if (all & BEYOND) {
+            break;
+        }
+    }
+    uint64_t word;
+    for (; size - at >= (Py_ssize_t)sizeof(word); at += sizeof(word)) {
+        memcpy(&word, bytes + at, sizeof(word));
+        if (word & BEYOND) {
+            break;
+        }
+    }
+    while (at < size && bytes[at] < ASCII) {
+        at++;
+    }
+    return at;
 }
 
 /* How many bytes a letter beyond ASCII has by its first one; 0 for none that begins one. */
@@ -47,39 +66,34 @@ static inline Py_UCS4 letter_at(const uint8_t *bytes, Py_ssize_t left, int *leng
 /* How many letters there are, or -1 if the bytes are not UTF-8; `widest` is not below any of them. */
 static Py_ssize_t count_letters(const uint8_t *bytes, Py_ssize_t size, Py_UCS4 *widest) {
     Py_ssize_t count = 0;
-    for (Py_ssize_t at = 0; at < size;) {
-        if (size - at >= AT_ONCE && are_ascii(bytes + at)) {
-            at += AT_ONCE;
-            count += AT_ONCE;
-        } else if (bytes[at] < ASCII) {
-            at++;
-            count++;
-        } else {
-            int length;
-            Py_UCS4 letter = letter_at(bytes + at, size - at, &length);
-            if (length == 0) {
-                return -1;
-            }
-            *widest = letter > *widest ? letter : *widest;
-            at += length;
-            count++;
+    for (Py_ssize_t at = 0; at < size; count++) {
+        Py_ssize_t run = ascii_run(bytes + at, size - at);
+        at += run;
+        count += run;
+        if (at == size) {
+            break;
         }
+        int length;
+        Py_UCS4 letter = letter_at(bytes + at, size - at, &length);
+        if (length == 0) {
+            return -1;
+        }
+        *widest = letter > *widest ? letter : *widest;
+        at += length;
     }
     return count;
 }
 
 #define WRITE_LETTERS(name, Letter)                                                                 \
-    static void name(const uint8_t *bytes, Py_ssize_t size, Letter *text) {                         \
+    static void name(const uint8_t *restrict bytes, Py_ssize_t size, Letter *restrict text) {       \
         for (Py_ssize_t at = 0; at < size;) {                                                       \
-            if (size - at >= AT_ONCE && are_ascii(bytes + at)) {                                    \
-                for (int i = 0; i < AT_ONCE; i++) {                                                 \
-                    text[i] = bytes[at + i];                                                        \
-                }                                                                                   \
-                text += AT_ONCE;                                                                    \
-                at += AT_ONCE;                                                                      \
-            } else if (bytes[at] < ASCII) {                                                         \
-                *text++ = bytes[at++];                                                              \
-            } else {                                                                                \
+            Py_ssize_t run = ascii_run(bytes + at, size - at);                                      \
+            for (Py_ssize_t i = 0; i < run; i++) {                                                  \
+                text[i] = bytes[at + i];                                                            \
+            }                                                                                       \
+            text += run;                                                                            \
+            at += run;                                                                              \
+            if (at < size) {                                                                        \
                 int length;                                                                         \
                 *text++ = (Letter)letter_at(bytes + at, size - at, &length);                        \
                 at += length;                                                                       \
