@@ -246,8 +246,11 @@ static PyObject *arrange(const int64_t *code, Py_ssize_t size, int64_t *by_code)
     }
     PyObject *list = PyList_New(design.tags + 1);
     for (int tag = 0; list != NULL && tag <= design.tags; tag++) {
+        int is_new = tag == 0 || starts[tag] > 0;
         starts[tag] += tag ? starts[tag - 1] : 0;
-        PyObject *start = PyLong_FromLongLong(starts[tag]);
+        /* Most tags are not there. */
+        PyObject *start =
+            is_new ? PyLong_FromLongLong(starts[tag]) : Py_NewRef(PyList_GET_ITEM(list, tag - 1));
         if (start == NULL) {
             Py_CLEAR(list);
             break;

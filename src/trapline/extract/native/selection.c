@@ -336,7 +336,8 @@ static PyObject *left_of(const Pruning *pruning, const int64_t *by_code, Py_ssiz
         count[pruning->code[row]] += stays;
     }
     for (int tag = 0; starts != NULL && tag <= design.tags; tag++) {
-        PyObject *number = PyLong_FromLongLong(start);
+        int is_new = tag == 0 || count[tag - 1] > 0;
+        PyObject *number = is_new ? PyLong_FromLongLong(start) : Py_NewRef(PyList_GET_ITEM(starts, tag - 1));
         start += tag < design.tags ? count[tag] : 0;
         if (number == NULL) {
             Py_CLEAR(starts);
