@@ -17,7 +17,7 @@ from trapline import app, logs
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.model import JobId
-from trapline.pipeline import submit
+from trapline.pipeline import documents, submit
 from trapline.pipeline.options import CrawlOptions
 from trapline.queue import jobs
 from trapline.queue.waiting import Waiting
@@ -55,6 +55,8 @@ async def start(database: Database, url: str) -> JobId:
 
 def main() -> None:
     meter = Meter()
+    # As for everybody else, to load what reads pages is no part of the crawl.
+    documents.load_reader()
     job = sys.argv[3] if len(sys.argv) > 3 else None
     uvloop.run(crawl(sys.argv[1], sys.argv[2], job, meter))
     meter.tell()
