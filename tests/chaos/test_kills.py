@@ -19,7 +19,7 @@ from trapline.db import pool, tenancy
 from trapline.db.pool import Database, ExternalServer
 from trapline.settings import Settings
 
-TASKS = 20_000
+TASKS = 80_000
 WORKERS = 8
 ROOT = Path(__file__).parents[2]
 
@@ -47,12 +47,14 @@ async def test_every_effect_is_there_once(own_server: tuple[str, Settings]) -> N
     async with Database.connect(ExternalServer(dsn), settings) as database:
         async with database.system_tx() as conn:
             organisation_id = await tenancy.ensure_default(conn)
-        job_id, _ = await submit(database, kinds_of(), organisation_id, numbers(TASKS))
         workers = [await _start(dsn, settings) for _ in range(WORKERS)]
         try:
+            # Work comes when all are there: the first ones would have done it before anything is killed.
             await _until(dsn, "SELECT count(*) >= 8 FROM queue.agent")
+            job_id, _ = await submit(database, kinds_of(), organisation_id, numbers(TASKS))
             await _havoc(dsn, settings, workers, rng)
             await _until(dsn, "SELECT sum(remaining) = 0 FROM queue.job")
+            await _until(dsn, "SELECT count(*) > 0 FROM queue.agent WHERE died")
         finally:
             for worker in workers:
                 if worker.returncode is None:
@@ -68,7 +70,6 @@ async def test_every_effect_is_there_once(own_server: tuple[str, Settings]) -> N
                 job_id,
             )
             assert ends == 1
-            assert await conn.fetchval("SELECT count(*) FROM queue.agent WHERE died") > 0
         await assert_sound(database)
 
 
