@@ -277,7 +277,7 @@ static Py_ssize_t find_unwanted(Pruning *pruning, int32_t *rows) {
     return count;
 }
 
-/* Puts the nodes of texts back in place of what they say: few pages have texts to cut by themselves. */
+/* Puts the nodes of those texts that are cut by themselves where none was kept: few pages have such. */
 static int fetch_texts(Pruning *pruning, const int32_t *rows, Py_ssize_t count) {
     while (count > 0 && pruning->code[rows[count - 1]] != TEXT_NODE) {
         count--;
