@@ -101,7 +101,7 @@ def conditions(conditional: Conditional) -> Mapping[str, str]:
 def readable(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return all headers so that they can be stored: as UTF-8 if they are, else as Latin-1."""
     # The client's names are of a type of its own, which nobody else needs to know.
-    pairs = tuple(zip(map(str, headers), headers.values(), strict=True))
+    pairs = tuple((str(name), value) for name, value in headers.items())
     if "".join(headers.values()).isascii():
         return pairs
     return tuple((name, _storable(value)) for name, value in pairs)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from multidict import CIMultiDict
 
 from trapline.errors import InvalidInput
 from trapline.fetch import headers as http
@@ -123,3 +124,8 @@ def test_bytes_that_are_no_utf8_can_be_stored() -> None:
     smuggled = b"caf\xe9".decode("utf-8", "surrogateescape")
     assert http.readable({"X-Name": smuggled, "X-B": "b"}) == (("X-Name", "café"), ("X-B", "b"))
     assert http.text({"X-Name": "naïve"}, "X-Name") == "naïve"
+
+
+def test_repeated_headers_are_all_kept_in_order() -> None:
+    answer = CIMultiDict([("Set-Cookie", "a=1"), ("Vary", "Accept"), ("Set-Cookie", "b=2")])
+    assert http.readable(answer) == (("Set-Cookie", "a=1"), ("Vary", "Accept"), ("Set-Cookie", "b=2"))
