@@ -26,11 +26,11 @@ from aiohttp import web
 
 from benchmarks.caller import Caller
 from benchmarks.crawl import postgres_cpu
-from tests.command import Trapline
+from tests.support.cli import Trapline
 from trapline.db import pool
 from trapline.extract import extract
 from trapline.fetch import Fetcher
-from trapline.model import APPROVED, Document, FetchRequest, Verdict
+from trapline.model import APPROVED, Approval, Document, FetchRequest
 from trapline.settings import Settings
 
 CONCURRENCIES = (1, 16, 64)
@@ -115,10 +115,10 @@ async def timed(
 async def bare(
     port: int, settings: Settings, requests: int
 ) -> dict[int, tuple[list[float], float]]:
-    async def approve(_: str) -> Verdict:
+    async def approve(_: str) -> Approval:
         return APPROVED
 
-    async with Fetcher(settings) as fetcher:
+    async with Fetcher(settings.fetch) as fetcher:
 
         async def call(number: int) -> Document:
             fetched = await fetcher.fetch(
@@ -263,20 +263,21 @@ async def measure(sizes: Sizes) -> None:
         async with AsyncExitStack() as stack:
             port = await stack.enter_async_context(origin())
             pins = f"*.bench.test:{port}:127.0.0.1"
-            settings = Settings(
-                home=Path(home) / "home",
-                allow_nets="127.0.0.0/8",
-                resolve=pins,
-                database_url=None,
+            settings = Settings.load(
+                {
+                    "TRAPLINE_HOME": Path(home) / "home",
+                    "TRAPLINE_ALLOW_NETS": "127.0.0.0/8",
+                    "TRAPLINE_RESOLVE": pins,
+                }
             )
-            found = await stack.enter_async_context(pool.server(settings))
+            found = await stack.enter_async_context(pool.server(settings.database))
             used = time.process_time()
             peer = await bare(port, settings, sizes.requests)
             bare_cpu = (time.process_time() - used) * 1000 / _asked(sizes.requests)
             program = Trapline(
                 kept
                 | {
-                    "TRAPLINE_HOME": str(settings.home),
+                    "TRAPLINE_HOME": str(settings.database.home),
                     "TRAPLINE_ALLOW_NETS": "127.0.0.0/8",
                     "TRAPLINE_RESOLVE": pins,
                     "TRAPLINE_POOL_SIZE": "32",

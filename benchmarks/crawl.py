@@ -66,8 +66,8 @@ def peer(name: str, url: str, client: set[int]) -> dict[str, Any]:
 async def ours(dsn: str, name: str, url: str, client: set[int]) -> dict[str, Any]:
     """Crawl into a new database; count PostgreSQL's CPU time too."""
     own = await database(dsn, name)
-    settings = Settings(database_url=own, log_level="error")
-    logs.configure(settings)
+    settings = Settings.load({"DATABASE_URL": own, "TRAPLINE_LOG_LEVEL": "error"})
+    logs.configure(settings.logs)
     async with Database.open(settings):
         pass  # To make the tables is no part of the crawl.
     before = postgres_cpu(dsn)

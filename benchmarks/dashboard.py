@@ -10,16 +10,15 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from benchmarks import report, versions
-from trapline.db import pool, tenancy
+from trapline.db import tenancy
 from trapline.db.connection import Connection
+from trapline.db.keyset import EARLIEST, LATEST
 from trapline.db.pool import Database
 from trapline.model import JobId, OrganisationId
-from trapline.queue import listing, tasks
-from trapline.queue.listing import Wanted
-from trapline.queue.sql import tally
+from trapline.queue import job_list, tasks
+from trapline.queue.sql import statistics as tally
 from trapline.settings import Settings
 
 JOBS, TASKS_A_JOB, ROUNDS = 1_000_000, 5, 40
@@ -68,7 +67,7 @@ async def median(conn: Connection, ask: Ask, rounds: int) -> float:
 
 
 async def fill(database: Database, organisation_id: OrganisationId, count: int) -> None:
-    async with pool.owner(database.dsn, database.settings) as conn:
+    async with database.owner() as conn:
         await conn.execute("SET statement_timeout = 0")
         await conn.execute("SET session_replication_role = replica")
         await conn.execute(FILL_JOBS, organisation_id, count, timeout=_PATIENCE)
@@ -81,7 +80,7 @@ async def fill(database: Database, organisation_id: OrganisationId, count: int) 
 
 async def measure(count: int) -> list[dict[str, object]]:
     with tempfile.TemporaryDirectory() as home:
-        async with Database.open(Settings(home=Path(home))) as database:
+        async with Database.open(Settings.load({"TRAPLINE_HOME": home})) as database:
             async with database.system_tx() as conn:
                 whose = await tenancy.ensure_default(conn)
             await fill(database, whose, count)
@@ -97,17 +96,13 @@ async def asked(conn: Connection, whose: OrganisationId, count: int) -> list[dic
     )
     assert deep is not None
     place, job_id = (deep["created_at"], deep["id"]), JobId(deep["id"])
-    failed = Wanted(whose, "failed", since=now - timedelta(days=1))
+    failed = job_list.jobs_of(whose, status="failed", since=now - timedelta(days=1))
     day = now - timedelta(days=1)
     ours: dict[str, Ask] = {
-        "list": lambda c: listing.listed(c, failed, most=50),
-        "deep page": lambda c: listing.listed(c, Wanted(whose), after=place, most=50),
-        "count": lambda c: tally.count_jobs(
-            c, organisation_id=whose, since=listing.EVER, until=listing.NEVER
-        ),
-        "hours": lambda c: tally.jobs_by_hour(
-            c, organisation_id=whose, since=day, until=listing.NEVER
-        ),
+        "list": lambda c: failed.read(c, "newest", most=50),
+        "deep page": lambda c: job_list.jobs_of(whose).read(c, "newest", after=place, most=50),
+        "count": lambda c: tally.count_jobs(c, organisation_id=whose, since=EARLIEST, until=LATEST),
+        "hours": lambda c: tally.jobs_by_hour(c, organisation_id=whose, since=day, until=LATEST),
         "tasks": lambda c: tasks.list_of_job(c, job_id, most=50),
     }
     bare = await median(

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from uuid import UUID
 
 from datasketch import MinHash, MinHashLSH
 
@@ -26,13 +26,13 @@ from benchmarks import report, versions
 from trapline.db import tenancy
 from trapline.db.connection import Connection
 from trapline.db.pool import Database
-from trapline.frontier import urls
+from trapline.frontier import url_rows
 from trapline.model import OrganisationId, SiteId
 from trapline.settings import Settings
-from trapline.store import blobs, duplicates, likeness, pages, sites
-from trapline.store.blobs import Blobs
-from trapline.store.likeness import Numbers
-from trapline.store.pages import Content, Sighting
+from trapline.store import blobs, duplicates, pages, similarity, sites
+from trapline.store.blobs import BlobStore
+from trapline.store.pages import PageContent, Sighting
+from trapline.store.similarity import Hashes
 from trapline.store.sql import duplicates as queries
 
 PAGES = 200_000
@@ -163,8 +163,8 @@ class Library:
         ]
         now = datetime.now(UTC)
         async with self.database.system_tx() as conn:
-            ids = await urls.intern(conn, places)
-            await Blobs().put(conn, packed)
+            ids = await url_rows.intern(conn, places)
+            await BlobStore().put(conn, packed)
             sightings = [
                 Sighting(
                     self.organisation_id,
@@ -174,14 +174,15 @@ class Library:
                     None,
                     now,
                     200,
-                    Content(m.text, m.text, 1, title="A page", sha256=p.sha256),
+                    PageContent(m.text, m.text, 1, title="A page", sha256=p.sha256),
                 )
                 for place, m, p in zip(places, batch, packed, strict=True)
             ]
             await pages.record(conn, sightings)
         started = time.perf_counter()
         async with self.database.system_tx() as conn:
-            await duplicates.fold(conn, most=BATCH)
+            while await duplicates.group_sightings(conn):
+                pass
         return time.perf_counter() - started
 
     async def lookup(self, probes: Sequence[Made]) -> float:
@@ -192,8 +193,8 @@ class Library:
         times = []
         async with self.database.system_tx() as conn:
             for probe in probes:
-                features = likeness.features(likeness.words_of(probe.text))
-                bands = likeness.bands(self.site_id, likeness.signature(features))
+                features = similarity.features(similarity.words_of(probe.text))
+                bands = similarity.bands(self.site_id, similarity.signature(features))
                 times.append(min([await self._look(conn, bands) for _ in range(3)]))
         return statistics.median(times) * 1000
 
@@ -203,7 +204,7 @@ class Library:
             conn,
             numbers=[0],
             bands=["{" + ",".join(map(str, bands)) + "}"],
-            algorithm=likeness.ALGORITHM,
+            algorithm=similarity.ALGORITHM,
             most=50,
         )
         return time.perf_counter() - started
@@ -240,7 +241,7 @@ class Library:
 
 async def whole(count: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="trapline-bench-") as home:
-        async with Database.open(Settings(home=Path(home))) as database:
+        async with Database.open(Settings.load({"TRAPLINE_HOME": home})) as database:
             async with database.system_tx() as conn:
                 organisation_id = await tenancy.ensure_default(conn)
                 site = await sites.create(
@@ -283,26 +284,26 @@ async def _fill(library: Library, count: int) -> dict[str, float]:
 def in_memory(sample: Sequence[Made]) -> list[dict[str, object]]:
     """Compare ways to score, and datasketch, on a sample, without a database."""
     rows = [_datasketch(sample)]
-    prepared = [likeness.features(likeness.words_of(page.text)) for page in sample]
-    signatures = [likeness.signature(features) for features in prepared]
+    prepared = [similarity.features(similarity.words_of(page.text)) for page in sample]
+    signatures = [similarity.signature(features) for features in prepared]
     simhashes = [_simhash(features) for features in prepared]
     scorers = {
-        "full comparison (ours)": lambda a, b: likeness.similarity(prepared[a], prepared[b]),
-        "MinHash of 120": lambda a, b: likeness.estimate(signatures[a], signatures[b]),
+        "full comparison (ours)": lambda a, b: similarity.similarity(prepared[a], prepared[b]),
+        "MinHash of 120": lambda a, b: similarity.estimate(signatures[a], signatures[b]),
         "SimHash of 64": lambda a, b: 100 * (64 - (simhashes[a] ^ simhashes[b]).bit_count()) // 64,
     }
-    site_id = SiteId(sites.BEGINNING[1])
+    site_id = SiteId(UUID(int=0))
     for name, score in scorers.items():
         started = time.process_time()
         for page in sample[:2000]:
-            features = likeness.features(likeness.words_of(page.text))
-            likeness.bands(site_id, likeness.signature(features))
+            features = similarity.features(similarity.words_of(page.text))
+            similarity.bands(site_id, similarity.signature(features))
         making = (time.process_time() - started) * 1000 / 2000
         found = Score(wanted=sum(page.original is not None for page in sample))
         known: dict[int, list[int]] = {}
         started = time.process_time()
         for number in range(len(sample)):
-            bands = likeness.bands(site_id, signatures[number])
+            bands = similarity.bands(site_id, signatures[number])
             near = {other for band in bands for other in known.get(band, ())}
             best = max(near, key=lambda other: (score(number, other), -other), default=None)
             if best is not None and score(number, best) >= duplicates.THRESHOLD:
@@ -337,7 +338,7 @@ def _datasketch(sample: Sequence[Made]) -> dict[str, object]:
     return _row("datasketch", found, (time.process_time() - started) * 1000 / len(sample))
 
 
-def _simhash(features: Numbers) -> int:
+def _simhash(features: Hashes) -> int:
     counts = [0] * 64
     for value in features.tolist():
         for bit in range(64):

@@ -30,9 +30,9 @@ from benchmarks.extractor.scoring import word_f1, words_of
 from benchmarks.extractor.structure import kept_structure
 from benchmarks.extractor.train import MODELS
 from benchmarks.extractor.wcxb import FOLDS, WcxbPage, fold_of_domain, load_pages
-from trapline.extract.charset import decode
+from trapline.extract.html.charset import decode
+from trapline.extract.main_content.scorer import Scorer, load_scorer
 from trapline.extract.page import extract_html
-from trapline.extract.scorer import Scorer, load_scorer
 from trapline.model import Document
 
 _TIMED_EVERY = 5

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from ipaddress import ip_network
 from typing import cast
 
 import aiohttp
@@ -18,8 +19,8 @@ import uvloop
 
 from benchmarks import report, versions
 from trapline.fetch import Fetcher
-from trapline.model import APPROVED, FetchRequest, Verdict
-from trapline.settings import Settings
+from trapline.model import APPROVED, Approval, FetchRequest
+from trapline.settings import FetchSettings
 
 PAGE_BYTES = 16_000
 BATCH = 500
@@ -53,7 +54,7 @@ async def serve() -> None:
     await server.serve_forever()
 
 
-async def approve(_url: str) -> Verdict:
+async def approve(_url: str) -> Approval:
     return APPROVED
 
 
@@ -75,7 +76,7 @@ async def measure(port: int) -> dict[str, list[float]]:
     async with (
         aiohttp.ClientSession() as session,
         aiohttp.ClientSession(trace_configs=[tracing()]) as traced,
-        Fetcher(Settings(allow_nets="127.0.0.0/8")) as fetcher,
+        Fetcher(FetchSettings(allow_nets=(ip_network("127.0.0.0/8"),))) as fetcher,
     ):
         contenders: dict[str, Fetch] = {
             "aiohttp session": lambda url: read(session, url),

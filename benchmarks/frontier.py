@@ -19,11 +19,11 @@ from w3lib.url import canonicalize_url
 
 from benchmarks import report, versions
 from trapline.frontier import canonical
-from trapline.frontier.judge import LinkJudge
+from trapline.frontier.link_filter import LinkFilter
 from trapline.frontier.robots import parse_robots
 from trapline.frontier.scope import Scope, ScopeRules
 from trapline.frontier.sitemaps import SitemapReader
-from trapline.frontier.traps import TrapWatch
+from trapline.frontier.spider_traps import TrapDetector
 
 COUNT = 5000
 ROUNDS = 5
@@ -39,7 +39,7 @@ SITEMAP = b"<urlset>%s</urlset>" % b"".join(
 
 
 def main() -> None:
-    rows = [*_canonical(), *_robots(), *_judges(), *_sitemaps()]
+    rows = [*_canonical(), *_robots(), *_filters(), *_sitemaps()]
     figures = {_key(f"{row['what']} {row['of']} vs {row['beside']}"): row["ratio"] for row in rows}
     title = versions("ada-url", "w3lib", "Protego", "google-re2")
     report(f"Decisions a second, one core ({title})", rows, figures)
@@ -65,29 +65,29 @@ def _robots() -> Iterable[dict[str, object]]:
     )
 
 
-def _judges() -> Iterable[dict[str, object]]:
+def _filters() -> Iterable[dict[str, object]]:
     scope = Scope(ScopeRules("https://docs.example.org/", include=("^/tutorial/",)))
-    watch, now = TrapWatch(), datetime(2026, 1, 1, tzinfo=UTC)
+    watch, now = TrapDetector(), datetime(2026, 1, 1, tzinfo=UTC)
     canonical_rate = _rate(lambda link: canonical(link, PAGE), RELATIVE)
-    for what, judge in (
-        ("scope", lambda url: scope.verdict(url, 2)),
-        ("traps", lambda url: watch.judge(url, now)),
+    for what, decide in (
+        ("scope", lambda url: scope.decide(url, 2)),
+        ("traps", lambda url: watch.detect(url, now)),
     ):
-        yield _row(what, "pages", _rate(judge, ABSOLUTE), canonical_rate, "canonical")
+        yield _row(what, "pages", _rate(decide, ABSOLUTE), canonical_rate, "canonical")
     # Nine links of ten stand on every page of a site.
     links = [link for n in range(0, COUNT, 10) for link in (*RELATIVE[:90], *RELATIVE[n : n + 10])]
-    yield _row("all together", "links", _judging(links), canonical_rate, "canonical")
+    yield _row("all together", "links", _link_filter_rate(links), canonical_rate, "canonical")
 
 
-def _judging(links: list[str]) -> float:
+def _link_filter_rate(links: list[str]) -> float:
     access = parse_robots(ROBOTS.encode()).access("Trapline")
     scope = Scope(ScopeRules("https://docs.example.org/", include=("^/tutorial/",)))
     now, best = datetime(2026, 1, 1, tzinfo=UTC), 0.0
     for _ in range(ROUNDS):
-        judge = LinkJudge(scope, {"https://docs.example.org": access})
+        link_filter = LinkFilter(scope, {"https://docs.example.org": access})
         start = time.process_time()
         for link in links:
-            judge.judge(link, PAGE, 1, now)
+            link_filter.decide(link, PAGE, 1, now)
         best = max(best, len(links) / (time.process_time() - start))
     return best
 
@@ -99,8 +99,8 @@ def _sitemaps() -> Iterable[dict[str, object]]:
             reader.feed(body[at : at + 65_536])
         reader.close()
 
-    rates = (COUNT * _rate(read, [SITEMAP]) for read in (ours, ET.fromstring))
-    yield _row("sitemap", "entries", *rates, "ElementTree")
+    ours_rate, other_rate = (COUNT * _rate(read, [SITEMAP]) for read in (ours, ET.fromstring))
+    yield _row("sitemap", "entries", ours_rate, other_rate, "ElementTree")
 
 
 def _row(what: str, of: str, ours: float, other: float, beside: str) -> dict[str, object]:

@@ -27,8 +27,8 @@ import psutil
 from benchmarks import report, versions
 from tests.site import office
 from tests.site.pdf import pdf
-from trapline.knowledge.embedding import installing
-from trapline.settings import Settings
+from trapline.knowledge.embedding import model_install
+from trapline.settings import EmbeddingSettings
 
 REFERENCE_FILES_A_MINUTE = 10
 REFERENCE = {
@@ -60,7 +60,7 @@ def main() -> None:
         kinds = make(root / "files", asked.files, random.Random(1))
         whole = measured(root / "home", root / "files", WHOLE)
         make(root / "part", asked.sentence, random.Random(3))
-        model = installing.install(Settings(home=root / "model"))
+        model = model_install.install(EmbeddingSettings(home=root / "model"))
         better = measured(
             root / "better",
             root / "part",

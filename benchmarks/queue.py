@@ -13,7 +13,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -23,8 +22,8 @@ from benchmarks import report, versions
 from benchmarks.queues import faults, peers, trapline
 from trapline import logs
 from trapline.db import pool
-from trapline.queue.sql import claiming
-from trapline.settings import Settings
+from trapline.queue.sql import claim
+from trapline.settings import LogSettings, Settings
 
 TASKS = 200_000
 Fill = Callable[[str, int], Awaitable[object]]
@@ -41,8 +40,8 @@ async def server() -> AsyncIterator[str]:
     """The embedded PostgreSQL, durable as it always is, with nothing else in it."""
     with tempfile.TemporaryDirectory(prefix="trapline-bench-") as home:
         os.chmod(home, 0o755)  # noqa: S103, PTH101 (its server runs as another user)
-        settings = Settings(home=Path(home), database_url=None, db_host=None)
-        async with pool.server(settings) as running:
+        settings = Settings.load({"TRAPLINE_HOME": home})
+        async with pool.server(settings.database) as running:
             yield running.dsn
 
 
@@ -157,15 +156,15 @@ async def _claims(shallow: str, deep: str, samples: int = 900) -> tuple[list[flo
             for which, database_ in enumerate((one, two)):
                 began = time.perf_counter()
                 async with database_.system_tx() as conn:
-                    rows = await claiming.turn(
+                    rows = await claim.finish_and_claim(
                         conn,
                         leases=[],
                         tasks=[],
                         results=[],
-                        verdicts=[],
+                        outcomes=[],
                         most_stalls=9,
                         agent_id=1,  # type: ignore[arg-type]
-                        wants=[(lanes[which], 10, *after[which], 2**15 - 1, False)],
+                        requests=[(lanes[which], 10, *after[which], 2**15 - 1, False)],
                         starting=[],
                         lease_time=timedelta(minutes=10),
                     )
@@ -257,7 +256,7 @@ async def trapline_feed(dsn: str, tasks: int) -> None:
 
 
 async def main(options: argparse.Namespace) -> None:
-    logs.configure(Settings(log_level="error"))
+    logs.configure(LogSettings(level="error"))
     title = versions("trapline", "asyncpg", "pgqueuer", "procrastinate", "awa-pg")
     figures: dict[str, object] = {}
     async with server() as dsn:

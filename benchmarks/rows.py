@@ -20,20 +20,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks import report, versions
-from tests.masses.filling import Filled, fill, found_in
-from tests.masses.questions import Question, Within, plan_of, questions, scanned
-from trapline.app import MEASUREMENTS
-from trapline.db import pool
+from tests.support.many_rows.fill import Filled, fill, found_in
+from tests.support.many_rows.queries import Question, Within, plan_of, questions, scanned
+from tests.support.queue_jobs import make_worker
+from trapline.app.duties import MEASUREMENTS
 from trapline.db.connection import Connection
+from trapline.db.keyset import EARLIEST, LATEST
 from trapline.db.pool import Database
-from trapline.queue import jobs, listing, tasks
-from trapline.queue.finishing import Finished
+from trapline.queue import job_list, jobs, tasks
+from trapline.queue.finish import TaskResult
 from trapline.queue.kinds import Kind, Kinds
-from trapline.queue.listing import Wanted
-from trapline.queue.maintenance import expiry, partitions
-from trapline.queue.sql import tally
+from trapline.queue.maintenance import job_expiry, partitions
+from trapline.queue.sql import statistics as tally
 from trapline.queue.tasks import Task
-from trapline.queue.worker import Worker
 from trapline.settings import Settings
 
 ROUNDS = 5
@@ -55,7 +54,7 @@ class Answer:
 @asynccontextmanager
 async def filled(share: float, home: Path) -> AsyncIterator[tuple[Database, Filled, float]]:
     """Open the database of a home, filled; durable again once it is."""
-    settings = Settings(home=home, database_url=None, db_host=None)
+    settings = Settings.load({"TRAPLINE_HOME": home})
     async with Database.open(settings) as database:
         found, began = await found_in(database), time.monotonic()
         if found is None:
@@ -67,7 +66,7 @@ async def filled(share: float, home: Path) -> AsyncIterator[tuple[Database, Fill
 
 
 async def _careful(database: Database, *, careless: bool) -> None:
-    async with pool.owner(database.dsn, database.settings) as conn:
+    async with database.owner() as conn:
         for parameter in _CARELESS:
             await conn.execute(f"ALTER SYSTEM SET {parameter} = {'off' if careless else 'on'}")
         await conn.execute("SELECT pg_reload_conf()")
@@ -117,14 +116,16 @@ async def own(database: Database, found: Filled) -> list[Answer]:
                 "SELECT * FROM queue.job WHERE id = $1", crawl
             ),
             "status of a job": lambda: jobs.get(conn, crawl),
-            "50 jobs": lambda: listing.listed(conn, Wanted(owner), most=50),
-            "50 failed jobs": lambda: listing.listed(conn, Wanted(owner, "failed"), most=50),
+            "50 jobs": lambda: job_list.jobs_of(owner).read(conn, "newest", most=50),
+            "50 failed jobs": lambda: job_list.jobs_of(owner, status="failed").read(
+                conn, "newest", most=50
+            ),
             "50 tasks of a job": lambda: tasks.list_of_job(conn, crawl, most=50),
             "dashboard: count of jobs": lambda: tally.count_jobs(
-                conn, organisation_id=owner, since=listing.EVER, until=listing.NEVER
+                conn, organisation_id=owner, since=EARLIEST, until=LATEST
             ),
             "dashboard: jobs by hour": lambda: tally.jobs_by_hour(
-                conn, organisation_id=owner, since=day, until=listing.NEVER
+                conn, organisation_id=owner, since=day, until=LATEST
             ),
         }
         times = [(name, await median(ask, 40)) for name, ask in asks.items()]
@@ -134,8 +135,8 @@ async def own(database: Database, found: Filled) -> list[Answer]:
 async def drained(database: Database, seconds: float = 5.0) -> float:
     """Tasks a second that one worker claims and finishes, of all that are queued."""
 
-    async def nothing(_: Task) -> Finished:
-        return Finished()
+    async def nothing(_: Task) -> TaskResult:
+        return TaskResult()
 
     async def completed() -> int:
         async with database.system_tx() as conn:
@@ -146,7 +147,7 @@ async def drained(database: Database, seconds: float = 5.0) -> float:
                 )
             )
 
-    worker = Worker(database, Kinds([Kind("single_urls", dict, nothing)]), concurrency=100)
+    worker = make_worker(database, Kinds([Kind("single_urls", dict, nothing)]), concurrency=100)
     running = asyncio.create_task(worker.run())
     await asyncio.sleep(1.0)
     before, began = await completed(), time.monotonic()
@@ -165,15 +166,15 @@ async def retired(database: Database) -> tuple[float, float]:
             " (SELECT id FROM queue.job WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT 100)"
         )
     began = time.perf_counter()
-    assert await expiry.expire(database) == 100
+    assert await job_expiry.expire(database) == 100
     forgetting = (time.perf_counter() - began) * 10
     # As if the days that are kept were fewer, so that one whole month is past its time.
     month = partitions.months_after(datetime.now(UTC) - timedelta(days=90), 1)[0]
     keep = (datetime.now(UTC) - month).days - 31
-    settings = database.settings.model_copy(update={"keep_days": max(keep, 1)})
-    early = replace(database, settings=settings)
+    retention = database.settings.retention.model_copy(update={"keep_days": max(keep, 1)})
+    early = replace(database, settings=replace(database.settings, retention=retention))
     began = time.perf_counter()
-    await partitions.keep_up(early, MEASUREMENTS)
+    await partitions.maintain(early, MEASUREMENTS)
     return forgetting, time.perf_counter() - began
 
 

@@ -21,14 +21,14 @@ from benchmarks.searching import judged, minilm
 from benchmarks.searching.corpus import Corpus
 from benchmarks.searching.filling import Library
 from benchmarks.searching.speed import FILTERS, Stopwatch
-from trapline.db import pool, tenancy
+from trapline.db import tenancy
 from trapline.db.pool import Database
-from trapline.knowledge import vectors
+from trapline.knowledge import vector_indexes
 from trapline.knowledge.embedding.embedder import Embedder
-from trapline.knowledge.embedding.static import StaticEmbedder
-from trapline.knowledge.indexing import Place
-from trapline.knowledge.keyword.writing import merge_crowded
-from trapline.knowledge.searching import Mode
+from trapline.knowledge.embedding.static_model import StaticEmbedder
+from trapline.knowledge.keyword.index_writer import merge_segments
+from trapline.knowledge.passage_index import SourceGeneration
+from trapline.knowledge.search import Mode
 from trapline.model import SourceId
 from trapline.settings import Settings
 
@@ -56,8 +56,13 @@ async def measured(given: argparse.Namespace) -> tuple[list[dict[str, object]], 
     with tempfile.TemporaryDirectory(prefix="trapline-bench-") as fresh:
         home = Path(given.home or fresh)
         # Half a million texts are made between two statements of one transaction.
-        settings = Settings(
-            home=home, pool_size=30, index_memory_mb=2048, idle_in_transaction_timeout=3600
+        settings = Settings.load(
+            {
+                "TRAPLINE_HOME": home,
+                "TRAPLINE_POOL_SIZE": 30,
+                "TRAPLINE_INDEX_MEMORY_MB": 2048,
+                "TRAPLINE_IDLE_IN_TRANSACTION_TIMEOUT": 3600,
+            }
         )
         async with Database.open(settings) as database:
             figures: Figures = {}
@@ -105,7 +110,7 @@ async def grown(
             figures |= await filled(library, before, size, file)
             before = size
         # An earlier run may have ended before its index was whole.
-        await vectors.tend_indexes(database)
+        await vector_indexes.maintain_indexes(database)
         if "speed" in parts and size == before:
             await timed(
                 Stopwatch.of(database, library.place.organisation_id, corpus), size, rows, figures
@@ -121,15 +126,15 @@ async def grown(
     return rows, figures
 
 
-async def _place(database: Database) -> Place:
+async def _place(database: Database) -> SourceGeneration:
     async with database.system_tx() as conn:
         row = await conn.fetchrow(
             "SELECT id, organisation_id FROM knowledge.source WHERE name = 'g'"
         )
         if row is not None:
-            return Place(row["organisation_id"], SourceId(row["id"]), 0)
+            return SourceGeneration(row["organisation_id"], SourceId(row["id"]), 0)
         organisation_id = (await tenancy.create_organisation(conn, "generated")).id
-        place = Place(organisation_id, SourceId(uuid4()), 0)
+        place = SourceGeneration(organisation_id, SourceId(uuid4()), 0)
         await conn.execute(
             "INSERT INTO knowledge.source (id, organisation_id, kind, name, uri)"
             " VALUES ($1, $2, 'site', 'g', 'https://bench.test/')",
@@ -198,13 +203,13 @@ async def filled(library: Library, before: int, size: int, file: Path) -> Figure
             await library.copy(iter([batch]))
         say(f"{batch.first + len(batch):,} passages are written")
     np.save(file, np.concatenate(kept))
-    while await merge_crowded(library.database):
+    while await merge_segments(library.database):
         pass
     say("segments are merged")
-    async with pool.owner(library.database.dsn, library.database.settings) as conn:
+    async with library.database.owner() as conn:
         await conn.execute("ANALYZE knowledge.entry, knowledge.chunk, knowledge.vector")
     begun = time.perf_counter()
-    await vectors.tend_indexes(library.database)
+    await vector_indexes.maintain_indexes(library.database)
     figures[f"hnsw_build_seconds_{size}"] = time.perf_counter() - begun
     say("indexes are there")
     return figures
@@ -212,7 +217,7 @@ async def filled(library: Library, before: int, size: int, file: Path) -> Figure
 
 async def _without_index(database: Database) -> None:
     """Rows come by the hundred thousand: the index is built again when they are there."""
-    async with pool.owner(database.dsn, database.settings) as conn:
+    async with database.owner() as conn:
         for row in await conn.fetch(
             "SELECT relname FROM pg_class WHERE relname LIKE 'vector_hnsw_%'"
         ):

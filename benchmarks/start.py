@@ -61,18 +61,16 @@ def _serve(home: Path) -> float:
 
 def _bare(home: Path) -> float:
     started = time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-c", "import fastapi, uvicorn, asyncpg, pydantic_settings"], check=True
-    )
+    subprocess.run([sys.executable, "-c", "import fastapi, uvicorn, asyncpg, pydantic"], check=True)
     imported = time.perf_counter() - started
-    postgres = asyncio.run(_postgres(Settings(home=home)))
+    postgres = asyncio.run(_postgres(Settings.load({"TRAPLINE_HOME": home})))
     time.sleep(2)
     return imported + postgres
 
 
 async def _postgres(settings: Settings) -> float:
     started = time.perf_counter()
-    async with embedded.running(settings):
+    async with embedded.running(settings.database):
         return time.perf_counter() - started
 
 

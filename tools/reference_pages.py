@@ -1,4 +1,4 @@
-"""Write docs/settings.md, docs/cli.md and docs/api.md from the code: `make docs`."""
+"""Write the generated pages of docs/ (settings, cli, api, modules) from the code: `make docs`."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -7,31 +7,17 @@ from typing import Any, cast
 import click
 from fastapi.routing import APIRoute, APIWebSocketRoute
 from pydantic import SecretStr
+from pydantic.fields import FieldInfo
 
+from tools.module_map import modules_page
 from trapline.api import application
 from trapline.cli import cli
 from trapline.db.pool import Database
-from trapline.settings import Settings
+from trapline.settings import ServerSettings, Settings
 
 # Routes are described without one being asked.
 _NO_DATABASE = cast("Database", None)
 DOCS = Path(__file__).parent.parent / "docs"
-# The parts of the page of settings, each by the setting that it begins with.
-PARTS = {
-    "home": "The database, and where things are kept",
-    "host": "The server",
-    "allow_nets": "Fetching",
-    "webhook_secret": "Webhooks that are sent",
-    "llm_url": "Language model and web search",
-    "upload_bytes": "Files and passages",
-    "qdrant_url": "Qdrant",
-    "parser_url": "Another parser",
-    "embed_onnx": "Embeddings",
-    "host_gap": "Politeness and coming back",
-    "lease_seconds": "The queue",
-    "job_ttl_seconds": "How long things are kept",
-    "catch_up_seconds": "Schedules and logs",
-}
 
 
 def settings_page() -> str:
@@ -40,23 +26,20 @@ def settings_page() -> str:
         "",
         "All settings are environment variables, read once at start; none must be set. A wrong value",
         "stops the program with a sentence that names the variable. This page is generated from",
-        "`settings.py`; the words are explained in [architecture](architecture.md#words).",
+        "`settings.py`; the words are explained in [architecture](architecture.md#vocabulary).",
     ]
-    for name, field in Settings.model_fields.items():
-        if name in PARTS:
-            lines += [
-                "",
-                f"## {PARTS[name]}",
-                "",
-                "| variable | default | meaning |",
-                "|---|---|---|",
-            ]
-        lines.append(f"| `{Settings.variable(name)}` | {_default(name)} | {field.description} |")
+    for group in Settings.groups().values():
+        title = (group.__doc__ or "").rstrip(".")
+        lines += ["", f"## {title}", "", "| variable | default | meaning |", "|---|---|---|"]
+        for name, field in group.model_fields.items():
+            row = f"| `{group.variable(name)}` | {_default(field)} | {field.description} |"
+            # Two groups read the same home.
+            lines += [] if row in lines else [row]
     return "\n".join(lines) + "\n"
 
 
 def cli_page() -> str:
-    root = click.Context(cli, info_name="trapline")
+    root = click.Context(cli, info_name="trapline", **cli.context_settings)
     lines = [
         "# The command line",
         "",
@@ -74,8 +57,7 @@ def cli_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _default(name: str) -> str:
-    field = Settings.model_fields[name]
+def _default(field: FieldInfo) -> str:
     if field.default_factory is not None:
         return "the platform's user data directory"
     if field.default is None or field.default == ():
@@ -108,7 +90,7 @@ def commands(context: click.Context) -> Iterator[click.Context]:
 
 
 def api_page() -> str:
-    app = application.build(_NO_DATABASE, Settings(admin_key=SecretStr("-")))
+    app = application.build(_NO_DATABASE, Settings(server=ServerSettings(admin_key=SecretStr("-"))))
     schema, routes = app.openapi(), list(_routes(app.routes))
     lines = [
         "# The HTTP interface",
@@ -120,7 +102,7 @@ def api_page() -> str:
         "Lists come in pages: `next` of one is the `cursor` of the next. A `*` marks what a body must have.",
         "",
         "This page is generated from the routes; the file that answers, below `src/trapline/`, is named with",
-        "each. Words such as job, source and gate are explained in [architecture](architecture.md#words).",
+        "each. Words such as job, source and gate are explained in [architecture](architecture.md#vocabulary).",
     ]
     files = {(route.path, method.lower()): _file(route) for route in routes
              if isinstance(route, APIRoute) for method in route.methods or ()}  # fmt: skip
@@ -202,7 +184,12 @@ def _shape(body: dict[str, Any], schema: dict[str, Any]) -> str:
     return ", ".join(fields) or _type(body)
 
 
-PAGES = {"settings.md": settings_page, "cli.md": cli_page, "api.md": api_page}
+PAGES = {
+    "settings.md": settings_page,
+    "cli.md": cli_page,
+    "api.md": api_page,
+    "modules.md": modules_page,
+}
 
 if __name__ == "__main__":
     for page, render in PAGES.items():

@@ -63,13 +63,15 @@ async def flooding() -> AsyncIterator[int]:
 
 
 async def work(dsn: str, port: int) -> None:
-    settings = Settings(
-        database_url=dsn,
-        allow_nets="127.0.0.0/8",
-        resolve=f"*:{port}:127.0.0.1",
-        log_level="error",
+    settings = Settings.load(
+        {
+            "DATABASE_URL": dsn,
+            "TRAPLINE_ALLOW_NETS": "127.0.0.0/8",
+            "TRAPLINE_RESOLVE": f"*:{port}:127.0.0.1",
+            "TRAPLINE_LOG_LEVEL": "error",
+        }
     )
-    logs.configure(settings)
+    logs.configure(settings.logs)
     options = CrawlOptions.parse(
         url=f"http://h0.flood.test:{port}/",
         external_links=True,
@@ -82,7 +84,7 @@ async def work(dsn: str, port: int) -> None:
         async with database.system_tx() as conn:
             organisation = await tenancy.ensure_default(conn)
             await submit.crawl(conn, organisation, options)
-        async with app.working(database, settings, concurrency=AT_ONCE):
+        async with app.run_worker(database, settings, concurrency=AT_ONCE):
             print("working", flush=True)
             await asyncio.Event().wait()
 

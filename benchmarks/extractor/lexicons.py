@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.extractor.samples import Sample
-from trapline.extract.outline import Floats, Ints
-from trapline.extract.vocabulary import Vocabulary, name_columns, text_columns
+from trapline.extract.html.outline import Floats, Ints
+from trapline.extract.main_content.vocabulary import Vocabulary, name_columns, text_columns
 
 KINDS = 4
 INNER = 5
@@ -121,8 +121,9 @@ class Lexicons:
             words = np.concatenate([page.distinct for page in pages])
             hits = np.concatenate([page.hits for page in pages])
             weights = np.concatenate([page.weights for page in pages])
-            sums = (np.bincount(words, values, len(mask)) for values in (hits, weights))
-            scores.append(_log_odds(*sums, mask))
+            hit_sums = np.bincount(words, hits, len(mask))
+            weight_sums = np.bincount(words, weights, len(mask))
+            scores.append(_log_odds(hit_sums, weight_sums, mask))
         return tuple(scores)
 
     def features(self, number: int, scores: WordScores) -> Floats:

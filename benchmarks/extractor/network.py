@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.extractor.samples import Sample
-from trapline.extract.outline import Floats
-from trapline.extract.scorer import Group, Network
+from trapline.extract.html.outline import Floats
+from trapline.extract.main_content.scorer import Group, Network
 
 Array = npt.NDArray[np.float32]
 Starts = npt.NDArray[np.int64]

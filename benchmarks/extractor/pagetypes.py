@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.extractor.samples import Sample
-from trapline.extract.outline import Floats
-from trapline.extract.scorer import TYPES
+from trapline.extract.html.outline import Floats
+from trapline.extract.main_content.scorer import TYPES
 
 _HIDDEN = 32
 _STEPS = 500

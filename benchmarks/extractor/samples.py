@@ -10,21 +10,27 @@ from msgspec import structs
 from benchmarks.extractor.labels import label_blocks
 from benchmarks.extractor.scoring import word_f1, words_of
 from benchmarks.extractor.wcxb import WcxbPage
-from trapline.extract.blocks import Blocks
-from trapline.extract.charset import decode
-from trapline.extract.features import Layout
-from trapline.extract.hints import read_said
-from trapline.extract.outline import Flags, Floats, read_outline
-from trapline.extract.reading import Reading, read_page
-from trapline.extract.scorer import Group
-from trapline.extract.vocabulary import SHORT, Names, name_words, prose_words, text_words
+from trapline.extract.html.charset import decode
+from trapline.extract.html.outline import Flags, Floats, read_outline
+from trapline.extract.main_content.blocks import Blocks
+from trapline.extract.main_content.features import Layout
+from trapline.extract.main_content.model_input import PageReading, read_page
+from trapline.extract.main_content.scorer import Group
+from trapline.extract.main_content.vocabulary import (
+    SHORT,
+    Names,
+    name_words,
+    prose_words,
+    text_words,
+)
+from trapline.extract.metadata.page_type_hints import read_hints
 
 
 @dataclass(frozen=True)
 class Sample:
     page: WcxbPage
     fold: int
-    reading: Reading
+    reading: PageReading
     labels: npt.NDArray[np.float64]
     own: Floats
     words: tuple[list[list[str]], list[list[str]], list[list[str]], list[list[str]]]
@@ -58,7 +64,7 @@ class Sample:
 def read_sample(page: WcxbPage, fold: int) -> Sample:
     text = decode(page.body, None).text
     tree = turbohtml.parse(text, positions=False, allow_declarative_shadow_roots=False)
-    reading = read_page(read_outline(tree), read_said(tree, page.url))
+    reading = read_page(read_outline(tree), read_hints(tree, page.url))
     blocks = reading.blocks
     short = [
         text_words(text) if count <= SHORT else []
@@ -85,7 +91,7 @@ def read_sample(page: WcxbPage, fold: int) -> Sample:
     )
 
 
-def _without_tree(reading: Reading) -> Reading:
+def _without_tree(reading: PageReading) -> PageReading:
     """Keep the arrays and let the parsed page go."""
     outline = structs.replace(reading.outline, nodes=[])
     layout = replace(reading.layout, outline=outline)

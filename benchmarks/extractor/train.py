@@ -20,9 +20,16 @@ from benchmarks.extractor.network import Loss, Prepared, Trainer
 from benchmarks.extractor.pagetypes import train_types
 from benchmarks.extractor.samples import Sample, read_sample
 from benchmarks.extractor.wcxb import FOLDS, REPORTED, fold_of_domain, load_pages
-from trapline.extract.outline import Floats
-from trapline.extract.scorer import MODEL, Ensemble, Network, Scorer, dump_scorer, likeliest_type
-from trapline.extract.selection import choose
+from trapline.extract.html.outline import Floats
+from trapline.extract.main_content.scorer import (
+    MODEL,
+    Ensemble,
+    Network,
+    Scorer,
+    dump_scorer,
+    likeliest_type,
+)
+from trapline.extract.main_content.selection import choose
 
 MODELS = Path(__file__).parent / "folds"
 SHIPPED = Path(trapline.extract.__file__).parent / MODEL

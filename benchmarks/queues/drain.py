@@ -16,7 +16,7 @@ import uvloop
 
 from benchmarks.queues import peers, trapline
 from trapline import logs
-from trapline.settings import Settings
+from trapline.settings import LogSettings
 
 # 0 tasks means: until killed.
 Drain = Callable[[str, int, "Count"], Awaitable[float]]
@@ -118,7 +118,7 @@ QUEUES: dict[str, Drain] = {
 
 
 async def main(name: str, dsn: str, tasks: int) -> None:
-    logs.configure(Settings(log_level="error"))
+    logs.configure(LogSettings(level="error"))
     count = Count()
     # Starts are its only lines.
     quiet = name == "trapline-starts"

@@ -10,6 +10,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
+from tests.support.queue_jobs import make_worker
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.model import JobId, OrganisationId
@@ -17,9 +18,8 @@ from trapline.queue import jobs
 from trapline.queue.gates import Gate
 from trapline.queue.jobs import NewJob
 from trapline.queue.kinds import Kind, Kinds
-from trapline.queue.notices import Bell
+from trapline.queue.notify import Notifier
 from trapline.queue.tasks import NewTask, Task
-from trapline.queue.worker import Worker
 from trapline.settings import Settings
 
 Start = Callable[[str, str, int], Awaitable[asyncio.subprocess.Process]]
@@ -33,7 +33,7 @@ class Noop(msgspec.Struct):
 
 @asynccontextmanager
 async def opened(dsn: str) -> AsyncIterator[tuple[Database, OrganisationId]]:
-    async with Database.open(Settings(database_url=dsn)) as database:
+    async with Database.open(Settings.load({"DATABASE_URL": dsn})) as database:
         async with database.system_tx() as conn:
             organisation_id = await tenancy.ensure_default(conn)
         yield database, organisation_id
@@ -47,7 +47,7 @@ async def drain(dsn: str, tasks: int, count: Any) -> float:
         count.done += 1
 
     async with opened(dsn) as (database, _):
-        worker = Worker(database, Kinds([Kind("noop", Noop, noop)]))
+        worker = make_worker(database, Kinds([Kind("noop", Noop, noop)]))
         began = time.perf_counter()
         running = asyncio.create_task(worker.run())
         while not tasks or await _left(database):  # noqa: ASYNC110 (the database is asked)
@@ -111,7 +111,7 @@ async def starts(dsn: str, _: int, __: Any) -> float:
         print(f"{task.payload.n:.0f} {time.monotonic():.6f}", flush=True)
 
     async with opened(dsn) as (database, _organisation):
-        await Worker(database, Kinds([Kind("noop", Noop, note)])).run()
+        await make_worker(database, Kinds([Kind("noop", Noop, note)])).run()
     return 0.0
 
 
@@ -120,7 +120,7 @@ async def latencies(dsn: str, start: Start, samples: int) -> list[float]:
     async with opened(dsn) as (database, organisation_id):
         await empty(dsn)
         worker = await start("trapline-starts", dsn, 0)
-        bell = Bell(database)
+        notifier = Notifier(database)
         kinds = Kinds([Kind("noop", Noop)])
         await asyncio.sleep(3)
         waits = []
@@ -128,13 +128,13 @@ async def latencies(dsn: str, start: Start, samples: int) -> list[float]:
         for number in range(samples):
             await _submit(database, kinds, organisation_id, [NewTask("noop", Noop(float(number)))])
             committed = time.monotonic()
-            bell.ring(ready=True)
+            notifier.notify(ready=True)
             n, began = (await worker.stdout.readline()).split()
             while b"." not in began or int(n) != number:
                 n, began = (await worker.stdout.readline()).split()
             waits.append(1000 * (float(began) - committed))
             await asyncio.sleep(0.05)
-        await bell.aclose()
+        await notifier.aclose()
         worker.kill()
         await worker.wait()
     return sorted(waits)

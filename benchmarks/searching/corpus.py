@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from trapline.knowledge.embedding.embedder import Model, Vectors, unit
+from trapline.knowledge.embedding.embedder import EmbeddingModel, Vectors, normalise
 from trapline.knowledge.keyword.analysis import terms
 
 DIMENSION = 256
@@ -72,13 +72,15 @@ class Corpus:
         self.chance = np.random.default_rng(seed)
         self.centres = self._normal(TOPICS)
         self.topic_of_word = self.chance.integers(0, TOPICS, WORDS)
-        self.meanings = unit(0.7 * self.centres[self.topic_of_word] + 0.7 * self._normal(WORDS))
+        self.meanings = normalise(
+            0.7 * self.centres[self.topic_of_word] + 0.7 * self._normal(WORDS)
+        )
         weights = 1 / (np.arange(WORDS) + 2.7) ** 1.07
         self.commonness = np.cumsum(weights / weights.sum())
         self.of_topic = [np.flatnonzero(self.topic_of_word == topic) for topic in range(TOPICS)]
 
     def _normal(self, rows: int) -> Vectors:
-        return unit(self.chance.standard_normal((rows, DIMENSION), np.float32))
+        return normalise(self.chance.standard_normal((rows, DIMENSION), np.float32))
 
     @cached_property
     def vocabulary(self) -> list[str]:
@@ -125,7 +127,7 @@ class Corpus:
             chosen = np.minimum(starts + place % lengths.min(), len(words) - 1)
             common = self.commonness[words[chosen]] < 0.3
             sums += np.where(common[:, None], 0.1, 1.0) * self.meanings[words[chosen]]
-        return unit(sums)
+        return normalise(sums)
 
     def questions(self, count: int) -> list[Question]:
         """Two to five words of a topic, seldom the most common ones."""
@@ -142,8 +144,8 @@ class Corpus:
         return found
 
     @property
-    def model(self) -> Model:
-        return Model("generated", DIMENSION)
+    def model(self) -> EmbeddingModel:
+        return EmbeddingModel("generated", DIMENSION)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         numbers = self.numbers
@@ -151,7 +153,7 @@ class Corpus:
             self.meanings[[numbers[word] for word in text.split() if word in numbers]].sum(axis=0)
             for text in texts
         ]
-        return unit(np.array(rows, np.float32))
+        return normalise(np.array(rows, np.float32))
 
 
 def types_of(texts: NDArray[np.int64]) -> NDArray[np.int64]:

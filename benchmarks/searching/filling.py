@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.searching.corpus import DIMENSION, PASSAGES, TYPES, Batch, Corpus, types_of
-from trapline.db import pool
 from trapline.db.connection import OwnConnection
 from trapline.db.pool import Database
-from trapline.knowledge import indexing
+from trapline.knowledge import passage_index
 from trapline.knowledge.chunking import Passage
-from trapline.knowledge.indexing import Entry, Indexable, Place
 from trapline.knowledge.keyword.analysis import ANALYSIS_VERSION
+from trapline.knowledge.keyword.index_writer import write_postings
 from trapline.knowledge.keyword.postings import Postings, length_codes
-from trapline.knowledge.keyword.writing import write_postings
+from trapline.knowledge.passage_index import IndexableText, IndexEntry, SourceGeneration
 from trapline.knowledge.sql import keyword as queries
 
 _NAMES = list(TYPES)
@@ -35,7 +34,7 @@ class Library:
     """The index of one organisation."""
 
     database: Database
-    place: Place
+    place: SourceGeneration
     corpus: Corpus
 
     async def write(self, batches: Iterator[Batch], texts: int = 40) -> float:
@@ -47,17 +46,17 @@ class Library:
             for at in range(0, len(ready), texts):
                 async with self.database.system_tx() as conn:
                     some = ready[at : at + texts]
-                    await indexing.store_entries(conn, self.place, some, self.corpus.model)
+                    await passage_index.store_entries(conn, self.place, some, self.corpus.model)
             spent += time.perf_counter() - begun
         return spent
 
-    def _indexables(self, batch: Batch) -> Iterator[Indexable]:
+    def _indexables(self, batch: Batch) -> Iterator[IndexableText]:
         words = self._texts(batch)
         kinds = types_of(np.arange(batch.first, batch.first + len(batch)) // PASSAGES)
         for at in range(0, len(batch), PASSAGES):
             cut = [Passage(text, text, 0, len(text), (), 100) for text in words[at : at + PASSAGES]]
             number = (batch.first + at) // PASSAGES
-            entry = Entry(
+            entry = IndexEntry(
                 uri=f"https://bench.test/{number}",
                 path=f"/{number}",
                 content_hash=hashlib.sha256(str(number).encode()).digest(),
@@ -65,7 +64,7 @@ class Library:
                 content_type=_NAMES[kinds[at]],
                 dated_at=_DATED,
             )
-            yield Indexable(entry, cut, batch.vectors[at : at + PASSAGES])
+            yield IndexableText(entry, cut, batch.vectors[at : at + PASSAGES])
 
     def _texts(self, batch: Batch) -> list[str]:
         vocabulary = np.array(self.corpus.vocabulary, dtype=object)
@@ -78,7 +77,7 @@ class Library:
 
     async def copy(self, batches: Iterator[Batch]) -> None:
         """Write passages by COPY, and their postings as one segment a batch."""
-        async with pool.owner(self.database.dsn, self.database.settings) as conn:
+        async with self.database.owner() as conn:
             model_id = await conn.fetchval(
                 "SELECT model_id FROM knowledge.generation WHERE source_id = $1",
                 self.place.source_id,

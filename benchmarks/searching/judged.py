@@ -13,13 +13,13 @@ import Stemmer
 from benchmarks.searching.cranfield import Cranfield, Quality, Ranked
 from trapline.db import tenancy
 from trapline.db.pool import Database
-from trapline.knowledge import indexing
+from trapline.knowledge import passage_index
 from trapline.knowledge.chunking import ChunkSize, passages
-from trapline.knowledge.embedding.embedder import Embedder, Model
-from trapline.knowledge.fusion import Leg, Method, fuse
-from trapline.knowledge.indexing import Entry, Indexable, Place
-from trapline.knowledge.searching import Query, Searcher
-from trapline.knowledge.showing import Result
+from trapline.knowledge.embedding.embedder import Embedder, EmbeddingModel
+from trapline.knowledge.fusion import Method, RankedList, fuse
+from trapline.knowledge.passage_index import IndexableText, IndexEntry, SourceGeneration
+from trapline.knowledge.results import Result
+from trapline.knowledge.search import Searcher, SearchQuery
 from trapline.model import OrganisationId, SourceId
 
 # An abstract is one passage, as it is one document for the others.
@@ -34,7 +34,7 @@ class Only:
 
     embedder: Embedder
 
-    def of(self, model: Model) -> Embedder | None:
+    def of(self, model: EmbeddingModel) -> Embedder | None:
         return self.embedder if model == self.embedder.model else None
 
 
@@ -56,7 +56,7 @@ class Judged:
                 source_id,
                 self.organisation_id,
             )
-        place = Place(self.organisation_id, source_id, 0)
+        place = SourceGeneration(self.organisation_id, source_id, 0)
         texts = list(zip(self.data.titles, self.data.bodies, strict=True))
         for at in range(0, len(texts), BATCH):
             ready = [
@@ -64,15 +64,17 @@ class Judged:
                 for number, (title, body) in enumerate(texts[at : at + BATCH], start=1)
             ]
             async with self.database.system_tx() as conn:
-                await indexing.store_entries(conn, place, ready, self.embedder.model)
+                await passage_index.store_entries(conn, place, ready, self.embedder.model)
 
-    async def _ready(self, number: int, title: str, body: str) -> Indexable:
+    async def _ready(self, number: int, title: str, body: str) -> IndexableText:
         # One of them is empty: its title stands for it.
         cut = list(passages(body or title or "nothing", WHOLE))[:1]
-        vectors = await self.embedder.embed([indexing.indexed_words(title, one) for one in cut])
+        vectors = await self.embedder.embed([passage_index.indexed_text(title, one) for one in cut])
         digest = hashlib.sha256(f"{number}".encode()).digest()
-        return Indexable(
-            Entry(uri=str(number), title=title, language="en", content_hash=digest), cut, vectors
+        return IndexableText(
+            IndexEntry(uri=str(number), title=title, language="en", content_hash=digest),
+            cut,
+            vectors,
         )
 
     async def found(self, **wishes: object) -> dict[int, list[Result]]:
@@ -81,7 +83,7 @@ class Judged:
         found: dict[int, list[Result]] = {}
         async with self.database.tenant_tx(self.organisation_id) as conn:
             for number, words in enumerate(self.data.queries, start=1):
-                query = Query(words=words, most=100, depth=100, collapse=False, **wishes)  # type: ignore[arg-type]
+                query = SearchQuery(words=words, most=100, depth=100, collapse=False, **wishes)  # type: ignore[arg-type]
                 results = await searcher.search(conn, self.organisation_id, query)
                 found[number] = results.items
         return found
@@ -101,7 +103,9 @@ class Judged:
     async def exact_vectors(self) -> dict[int, Ranked]:
         """Compare every query with every abstract, in full precision."""
         texts = [
-            indexing.indexed_words(title, next(iter(passages(body or title or "nothing", WHOLE))))
+            passage_index.indexed_text(
+                title, next(iter(passages(body or title or "nothing", WHOLE)))
+            )
             for title, body in zip(self.data.titles, self.data.bodies, strict=True)
         ]
         scores = await self.embedder.embed(self.data.queries) @ (await self.embedder.embed(texts)).T
@@ -144,8 +148,8 @@ class Legs:
         """As the search itself does it."""
         scores = fuse(
             [
-                Leg("keyword", 1 - weight, _scored(self.words[query], "keyword")),
-                Leg("vector", weight, _scored(self.meaning[query], "vector")),
+                RankedList("keyword", 1 - weight, _scored(self.words[query], "keyword")),
+                RankedList("vector", weight, _scored(self.meaning[query], "vector")),
             ],
             method,
         )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trapline.knowledge.embedding.embedder import Model, Vectors, unit
+from trapline.knowledge.embedding.embedder import EmbeddingModel, Vectors, normalise
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -47,7 +47,7 @@ def erf(x: Numbers) -> Numbers:
 class MiniLM:
     """Slow: a passage takes tens of milliseconds on one core."""
 
-    model = Model("all-MiniLM-L6-v2", DIMENSION)
+    model = EmbeddingModel("all-MiniLM-L6-v2", DIMENSION)
 
     def __init__(self, files: Path) -> None:
         self.files = files
@@ -67,7 +67,7 @@ class MiniLM:
         for start in range(0, len(order), BATCH):
             chosen = order[start : start + BATCH]
             found[chosen] = self._forward([ids[at] for at in chosen])
-        return unit(found)
+        return normalise(found)
 
     def _forward(self, ids: Sequence[Sequence[int]]) -> Numbers:
         longest = max(map(len, ids))

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from benchmarks import report
 from benchmarks.crawlers import site
-from tests.command import Trapline
+from tests.support.cli import Trapline
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.knowledge.embedding.embedders import Embedders
-from trapline.knowledge.searching import Mode, Query, Searcher
+from trapline.knowledge.search import Mode, Searcher, SearchQuery
 from trapline.model import OrganisationId
 from trapline.settings import Settings
 
@@ -60,13 +60,13 @@ async def crawled(home: Path, url: str) -> int:
 async def ranks(
     database: Database, organisation_id: OrganisationId, url: str
 ) -> list[dict[str, object]]:
-    searcher = Searcher(Embedders(database.settings))
+    searcher = Searcher(Embedders(database.settings.embedding))
     rows = []
     async with database.tenant_tx(organisation_id) as conn:
         for words, answer in QUESTIONS.items():
             row: dict[str, object] = {"question": words, "page": answer}
             for mode in MODES:
-                query = Query(words=words, mode=mode, most=50)
+                query = SearchQuery(words=words, mode=mode, most=50)
                 found = await searcher.search(conn, organisation_id, query)
                 places = [one.uri.removeprefix(url) for one in found.items]
                 row[mode] = places.index(answer) + 1 if answer in places else 0
@@ -78,7 +78,7 @@ async def asked() -> None:
     with tempfile.TemporaryDirectory(prefix="trapline-bench-") as home, site.serving() as root:
         url = f"{root}python/"
         count = await crawled(Path(home), url)
-        async with Database.open(Settings(home=Path(home))) as database:
+        async with Database.open(Settings.load({"TRAPLINE_HOME": home})) as database:
             async with database.system_tx() as conn:
                 organisation_id = await tenancy.ensure_default(conn)
             rows = await ranks(database, organisation_id, url)

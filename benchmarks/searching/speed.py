@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from benchmarks.searching.corpus import PASSAGES, TYPES, Corpus, Question, types_of
 from benchmarks.searching.judged import Only
 from trapline.db.pool import Database
-from trapline.knowledge.filters import EVERYTHING, Filter
-from trapline.knowledge.searching import Mode, Query, Searcher
+from trapline.knowledge.filters import NO_FILTER, SearchFilter
+from trapline.knowledge.search import Mode, Searcher, SearchQuery
 from trapline.model import OrganisationId
 
-FILTERS: dict[str, Filter] = {"none": EVERYTHING} | {
-    f"{share * 100:g} %": Filter(types=(name,))
+FILTERS: dict[str, SearchFilter] = {"none": NO_FILTER} | {
+    f"{share * 100:g} %": SearchFilter(types=(name,))
     for name, share in TYPES.items()
     if name != "text/plain"
 }
@@ -48,15 +48,19 @@ class Stopwatch:
     def of(cls, database: Database, organisation_id: OrganisationId, corpus: Corpus) -> "Stopwatch":
         return cls(database, organisation_id, Searcher(Only(corpus)), corpus)
 
-    async def ask(self, question: Question, wanted: Filter, mode: Mode = "hybrid") -> float:
+    async def ask(self, question: Question, wanted: SearchFilter, mode: Mode = "hybrid") -> float:
         begun = time.perf_counter()
         async with self.database.tenant_tx(self.organisation_id) as conn:
-            query = Query(words=question.words, wanted=wanted, mode=mode)
+            query = SearchQuery(words=question.words, filters=wanted, mode=mode)
             await self.searcher.search(conn, self.organisation_id, query)
         return (time.perf_counter() - begun) * 1000
 
     async def latency(
-        self, questions: Sequence[Question], wanted: Filter, clients: int, mode: Mode = "hybrid"
+        self,
+        questions: Sequence[Question],
+        wanted: SearchFilter,
+        clients: int,
+        mode: Mode = "hybrid",
     ) -> Latency:
         """Let clients ask in turn, each as soon as it has its answer."""
         left = list(questions)
@@ -80,7 +84,7 @@ class Stopwatch:
 
     def _postgres(self) -> float:
         """Seconds of CPU that the server's processes have used."""
-        file = self.database.settings.home / "postgres" / "data" / "postmaster.pid"
+        file = self.database.settings.database.home / "postgres" / "data" / "postmaster.pid"
         server = psutil.Process(int(file.read_text().split()[0]))
         # With those that have ended.
         own = server.cpu_times()
@@ -106,11 +110,11 @@ class Stopwatch:
             shares.append(len(nearest & await self._nearest(question, wanted)) / len(nearest))
         return float(np.mean(shares))
 
-    async def _nearest(self, question: Question, wanted: Filter) -> set[int]:
+    async def _nearest(self, question: Question, wanted: SearchFilter) -> set[int]:
         async with self.database.tenant_tx(self.organisation_id) as conn:
-            query = Query(
+            query = SearchQuery(
                 words=question.words,
-                wanted=wanted,
+                filters=wanted,
                 mode="vector",
                 granularity="chunk",
                 collapse=False,

@@ -1,25 +1,25 @@
-"""One tree of errors, and one table of how a visit can end.
+"""The exception hierarchy, and the table of outcomes of a visit.
 
     TraplineError
-    ├── InvalidInput            what was asked cannot be understood            HTTP 400   exit 2
+    ├── InvalidInput            the request cannot be understood               HTTP 400   exit 2
     │   └── SettingsError       an environment variable has a wrong value                 exit 2
-    ├── Unauthorised            no key, or not a valid one                     HTTP 401   exit 4
-    ├── Forbidden               a valid key that may not do this               HTTP 403   exit 4
-    ├── NotFound                nothing there, or not yours                    HTTP 404   exit 3
-    ├── Conflict                the state of things does not allow it          HTTP 409   exit 5
+    ├── Unauthorised            no API key, or an invalid one                  HTTP 401   exit 4
+    ├── Forbidden               a valid key without this permission            HTTP 403   exit 4
+    ├── NotFound                it does not exist, or is not yours             HTTP 404   exit 3
+    ├── Conflict                the present state does not allow it            HTTP 409   exit 5
     │   └── ModelMismatch       vectors of two models cannot be mixed          HTTP 409   exit 5
     ├── TooLarge                more bytes than the limit                      HTTP 413   exit 2
-    ├── TookTooLong             the caller's own time was up                   HTTP 408   exit 8
+    ├── DeadlineExceeded        the caller's deadline passed                   HTTP 408   exit 8
     ├── LimitReached            a quota or rate limit; says when to try again  HTTP 429   exit 6
-    │   └── QuotaUsedUp         all that is allowed for today                  HTTP 429   exit 6
-    ├── Unavailable             a part is missing or down; says the remedy     HTTP 503   exit 7
+    │   └── QuotaExceeded       the quota of today is used up                  HTTP 429   exit 6
+    ├── Unavailable             a component is down or missing; names a remedy HTTP 503   exit 7
     │   ├── DatabaseUnavailable
     │   ├── EmbeddedPostgresError
     │   └── MigrationError
-    └── VisitFailed             a visit ended badly; carries its ExitCode
+    └── VisitFailed             a visit ended without content; has its ExitCode
 
-An error's default message is its own docstring. What decides from the failure of a visit (retry,
-host delay, recrawl, the answer a client gets) reads OUTCOMES and nothing else.
+An error's default message is its own docstring. Every decision about a failed visit (retry, host
+delay, recrawl, the client's response) is read from OUTCOMES.
 """
 
 from dataclasses import dataclass
@@ -43,14 +43,14 @@ class TraplineError(Exception):
 
 
 class InvalidInput(TraplineError):
-    """What was asked cannot be understood."""
+    """The request cannot be understood."""
 
     http_status = 400
     exit_status = 2
 
 
 class SettingsError(InvalidInput):
-    """An environment variable has a value that cannot be used."""
+    """An environment variable has an invalid value."""
 
 
 class Unauthorised(TraplineError):
@@ -68,7 +68,7 @@ class Forbidden(TraplineError):
 
 
 class NotFound(TraplineError):
-    """There is nothing of that name here."""
+    """Nothing with that name exists here."""
 
     http_status = 404
     exit_status = 3
@@ -86,7 +86,7 @@ class ModelMismatch(Conflict):
 
 
 class TooLarge(TraplineError):
-    """That is larger than the limit."""
+    """That exceeds the size limit."""
 
     http_status = 413
     exit_status = 2
@@ -103,27 +103,27 @@ class LimitReached(TraplineError):
         self.retry_after = retry_after
 
 
-class QuotaUsedUp(LimitReached):
-    """All that is allowed for today is used up."""
+class QuotaExceeded(LimitReached):
+    """Today's quota is used up."""
 
 
-class TookTooLong(TraplineError):
-    """It was not done in the time that was given for it.
+class DeadlineExceeded(TraplineError):
+    """The request did not finish before its deadline.
 
-    `waited_for` names what it waited for until then: `organisation` for the limit of tasks at
-    once, `gate` or `gap` for the host.
+    `waited_for` names what it was waiting for: `organisation` is the limit of concurrent tasks,
+    `gate` or `gap` is the host.
     """
 
     http_status = 408
     exit_status = 8
 
     def __init__(self, message: str | None = None, *, waited_for: str | None = None) -> None:
-        super().__init__(message or "It was not done in the time that was given for it.")
+        super().__init__(message or "The request did not finish before its deadline.")
         self.waited_for = waited_for
 
 
 class Unavailable(TraplineError):
-    """A part that this needs is not available."""
+    """A component that this needs is not available."""
 
     http_status = 503
     exit_status = 7
@@ -142,7 +142,7 @@ class MigrationError(Unavailable):
 
 
 class Category(Enum):
-    """What kind of end a visit had."""
+    """The class of a visit's outcome."""
 
     CONTENTFUL = auto()
     SKIPPED = auto()
@@ -161,25 +161,27 @@ class Retry(Enum):
     NEVER = auto()
     BACKOFF = auto()
     AFTER_HINT = auto()
-    """At the time the server named (Retry-After), else with backoff."""
-    ONCE_AT_ONCE = auto()
+    """At the time that the server names (Retry-After), else with backoff."""
+    IMMEDIATE_THEN_BACKOFF = auto()
     """One immediate second try, then with backoff."""
 
 
 class HostDelay(Enum):
-    """What the host's gap does after such an end."""
+    """How the host's gap changes after such an outcome."""
 
     FALL = auto()
     KEEP = auto()
     RISE = auto()
+    RISE_IF_FREQUENT = auto()
+    """Only when most recent URLs of the host failed so: one broken URL slows down no other."""
 
 
 class Recrawl(Enum):
-    """When the page is due again."""
+    """When the page is visited again."""
 
     BY_CHANGE_RATE = auto()
     SOON = auto()
-    RECHECK_THEN_LET_GO = auto()
+    RECHECK_THEN_FORGET = auto()
     NEVER = auto()
 
 
@@ -237,11 +239,14 @@ class ExitCode(IntEnum):
     STALLED = 93
     DEADLINE_PASSED = 94
     UNEXPECTED = 95
+    PAGE_CRASHED = 96
+    BROWSER_MISSING = 97
+    ACTION_FAILED = 98
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One row of the table: everything that follows from one exit code."""
+    """One row of the table: the consequences of one exit code."""
 
     code: ExitCode
     category: Category
@@ -265,25 +270,25 @@ def _outcomes() -> dict[ExitCode, Outcome]:
         (e.OUT_OF_SCOPE, c.SKIPPED, r.NEVER, d.KEEP, w.NEVER, None, 400, "The URL, or where it redirects to, is outside the job's scope."),
         (e.TRAP, c.SKIPPED, r.NEVER, d.KEEP, w.NEVER, None, 400, "The URL looks like part of an endless series."),
         (e.REDIRECTED, c.SKIPPED, r.NEVER, d.FALL, w.BY_CHANGE_RATE, None, 200, "The server redirected this request."),
-        (e.DNS_FAILURE, c.TRANSIENT, r.ONCE_AT_ONCE, d.KEEP, w.SOON, "SCRAPE_DNS_RESOLUTION_ERROR", 200, "The host's name does not resolve to an address."),
-        (e.CONNECTION_REFUSED, c.TRANSIENT, r.ONCE_AT_ONCE, d.RISE, w.SOON, "SCRAPE_SITE_ERROR", 500, "The server refused the connection."),
-        (e.CONNECTION_RESET, c.TRANSIENT, r.ONCE_AT_ONCE, d.RISE, w.SOON, "SCRAPE_SITE_ERROR", 500, "The server closed the connection before it answered."),
-        (e.CONNECT_TIMEOUT, c.TRANSIENT, r.BACKOFF, d.RISE, w.SOON, "SCRAPE_TIMEOUT", 408, "The server could not be reached in time."),
-        (e.FIRST_BYTE_TIMEOUT, c.TRANSIENT, r.BACKOFF, d.RISE, w.SOON, "SCRAPE_TIMEOUT", 408, "The server did not begin to answer in time."),
-        (e.TOTAL_TIMEOUT, c.TRANSIENT, r.BACKOFF, d.RISE, w.SOON, "SCRAPE_TIMEOUT", 408, "The server did not finish its answer in time."),
-        (e.SERVER_ERROR, c.TRANSIENT, r.BACKOFF, d.RISE, w.SOON, "SCRAPE_SITE_ERROR", 500, "The server answered with an error of its own (5xx)."),
+        (e.DNS_FAILURE, c.TRANSIENT, r.IMMEDIATE_THEN_BACKOFF, d.KEEP, w.SOON, "SCRAPE_DNS_RESOLUTION_ERROR", 200, "The host's name does not resolve to an address."),
+        (e.CONNECTION_REFUSED, c.TRANSIENT, r.IMMEDIATE_THEN_BACKOFF, d.RISE_IF_FREQUENT, w.SOON, "SCRAPE_SITE_ERROR", 500, "The server refused the connection."),
+        (e.CONNECTION_RESET, c.TRANSIENT, r.IMMEDIATE_THEN_BACKOFF, d.RISE_IF_FREQUENT, w.SOON, "SCRAPE_SITE_ERROR", 500, "The server closed the connection before it answered."),
+        (e.CONNECT_TIMEOUT, c.TRANSIENT, r.BACKOFF, d.RISE_IF_FREQUENT, w.SOON, "SCRAPE_TIMEOUT", 408, "The server could not be reached in time."),
+        (e.FIRST_BYTE_TIMEOUT, c.TRANSIENT, r.BACKOFF, d.RISE_IF_FREQUENT, w.SOON, "SCRAPE_TIMEOUT", 408, "The server did not begin to answer in time."),
+        (e.TOTAL_TIMEOUT, c.TRANSIENT, r.BACKOFF, d.RISE_IF_FREQUENT, w.SOON, "SCRAPE_TIMEOUT", 408, "The server did not finish its answer in time."),
+        (e.SERVER_ERROR, c.TRANSIENT, r.BACKOFF, d.RISE_IF_FREQUENT, w.SOON, "SCRAPE_SITE_ERROR", 500, "The server answered with an error of its own (5xx)."),
         (e.TRUNCATED, c.TRANSIENT, r.BACKOFF, d.KEEP, w.SOON, "SCRAPE_SITE_ERROR", 500, "The answer ended before its announced length."),
-        (e.RATE_LIMITED, c.TRANSIENT, r.AFTER_HINT, d.RISE, w.SOON, "SCRAPE_SITE_ERROR", 500, "The server asks to come less often (429)."),
+        (e.RATE_LIMITED, c.TRANSIENT, r.AFTER_HINT, d.RISE, w.SOON, "SCRAPE_SITE_ERROR", 500, "The server asks for fewer requests (429)."),
         (e.SERVICE_UNAVAILABLE, c.TRANSIENT, r.AFTER_HINT, d.RISE, w.SOON, "SCRAPE_SITE_ERROR", 500, "The server is temporarily unavailable (503)."),
-        (e.ROBOTS_UNREACHABLE, c.TRANSIENT, r.BACKOFF, d.RISE, w.SOON, "SCRAPE_SITE_ERROR", 500, "The site's robots.txt cannot be read because of a server error, so nothing may be fetched yet."),
+        (e.ROBOTS_UNREACHABLE, c.TRANSIENT, r.BACKOFF, d.RISE_IF_FREQUENT, w.SOON, "SCRAPE_SITE_ERROR", 500, "The site's robots.txt cannot be read because of a server error, so nothing may be fetched yet."),
         (e.PROXY_FAILURE, c.TRANSIENT, r.BACKOFF, d.KEEP, w.SOON, "SCRAPE_SITE_ERROR", 500, "The proxy could not be used."),
         (e.ACCESS_DENIED, c.BLOCKED, r.NEVER, d.KEEP, w.SOON, "SCRAPE_SITE_ERROR", 500, "The server denies access (401, 403 or 451)."),
-        (e.CHALLENGE, c.BLOCKED, r.BACKOFF, d.RISE, w.SOON, "SCRAPE_ALL_ENGINES_FAILED", 500, "The server answers with a challenge for browsers instead of the page."),
+        (e.CHALLENGE, c.BLOCKED, r.BACKOFF, d.RISE_IF_FREQUENT, w.SOON, "SCRAPE_ALL_ENGINES_FAILED", 500, "The server answers with a challenge for browsers instead of the page."),
         (e.TLS_FAILURE, c.BLOCKED, r.NEVER, d.KEEP, w.SOON, "SCRAPE_SSL_ERROR", 500, "The server's certificate or TLS set-up cannot be trusted."),
-        (e.CLIENT_ERROR, c.BLOCKED, r.NEVER, d.KEEP, w.SOON, "SCRAPE_SITE_ERROR", 500, "The server calls the request wrong (4xx)."),
-        (e.NOT_FOUND, c.GONE, r.NEVER, d.FALL, w.RECHECK_THEN_LET_GO, None, 200, "The server has no such page (404)."),
-        (e.GONE, c.GONE, r.NEVER, d.FALL, w.RECHECK_THEN_LET_GO, None, 200, "The server says that the page is gone for good (410)."),
-        (e.SOFT_NOT_FOUND, c.GONE, r.NEVER, d.FALL, w.RECHECK_THEN_LET_GO, None, 200, "The server answers with a page (200), but the page says that it is not there."),
+        (e.CLIENT_ERROR, c.BLOCKED, r.NEVER, d.KEEP, w.SOON, "SCRAPE_SITE_ERROR", 500, "The server rejects the request (4xx)."),
+        (e.NOT_FOUND, c.GONE, r.NEVER, d.FALL, w.RECHECK_THEN_FORGET, None, 200, "The server has no such page (404)."),
+        (e.GONE, c.GONE, r.NEVER, d.FALL, w.RECHECK_THEN_FORGET, None, 200, "The server says that the page is gone for good (410)."),
+        (e.SOFT_NOT_FOUND, c.GONE, r.NEVER, d.FALL, w.RECHECK_THEN_FORGET, None, 200, "The server answers with a page (200), but the page says that it is not there."),
         (e.ROBOTS_DISALLOWED, c.REFUSED_BY_ROBOTS, r.NEVER, d.KEEP, w.SOON, "UNSUPPORTED_SITE", 403, "The site's robots.txt forbids this URL."),
         (e.UNSAFE_ADDRESS, c.UNSAFE, r.NEVER, d.KEEP, w.NEVER, "unsafe_domain_blocked", 403, "The URL leads to a private or reserved address; TRAPLINE_ALLOW_NETS can open ranges."),
         (e.UNSUPPORTED_SCHEME, c.UNSAFE, r.NEVER, d.KEEP, w.NEVER, "BAD_REQUEST", 400, "Only http and https URLs can be fetched."),
@@ -298,9 +303,12 @@ def _outcomes() -> dict[ExitCode, Outcome]:
         (e.EXTRACTION_FAILED, c.OURS, r.NEVER, d.FALL, w.BY_CHANGE_RATE, "SCRAPE_DOCUMENT_ERROR", 500, "The page was fetched, but its content could not be read."),
         (e.UNSUPPORTED_TYPE, c.OURS, r.NEVER, d.FALL, w.BY_CHANGE_RATE, "SCRAPE_UNSUPPORTED_FILE_ERROR", 500, "The page was fetched, but it is of a type that has no text."),
         (e.CANCELLED, c.OURS, r.NEVER, d.KEEP, w.SOON, None, 409, "The job was cancelled."),
-        (e.STALLED, c.OURS, r.NEVER, d.KEEP, w.SOON, "SCRAPE_RETRY_LIMIT", 500, "The workers that held this task died too often."),
-        (e.DEADLINE_PASSED, c.OURS, r.NEVER, d.KEEP, w.SOON, "SCRAPE_TIMEOUT", 408, "The task's own time was up before it was done."),
+        (e.STALLED, c.OURS, r.NEVER, d.KEEP, w.SOON, "SCRAPE_RETRY_LIMIT", 500, "Too many workers died while they ran this task."),
+        (e.DEADLINE_PASSED, c.OURS, r.NEVER, d.KEEP, w.SOON, "SCRAPE_TIMEOUT", 408, "The task did not finish before its deadline."),
         (e.UNEXPECTED, c.OURS, r.BACKOFF, d.KEEP, w.SOON, "UNKNOWN_ERROR", 500, "Something failed inside Trapline; the log has the details."),
+        (e.PAGE_CRASHED, c.OURS, r.BACKOFF, d.KEEP, w.SOON, "SCRAPE_ALL_ENGINES_FAILED", 500, "The page crashed in the browser, or took more memory or time than it may."),
+        (e.BROWSER_MISSING, c.OURS, r.BACKOFF, d.KEEP, w.SOON, "SCRAPE_ALL_ENGINES_FAILED", 500, "The page needs a browser, and there is none; `trapline browser install` installs one."),
+        (e.ACTION_FAILED, c.OURS, r.NEVER, d.KEEP, w.SOON, "SCRAPE_ACTION_ERROR", 500, "An action on the page failed."),
     )
     # fmt: on
     return {row[0]: Outcome(*row) for row in rows}

@@ -12,7 +12,7 @@ import structlog.tracebacks
 from structlog.contextvars import bind_contextvars, get_contextvars, merge_contextvars
 from structlog.typing import FilteringBoundLogger, Processor
 
-from trapline.settings import Settings
+from trapline.settings import LogSettings
 
 get_logger = structlog.stdlib.get_logger
 
@@ -28,7 +28,7 @@ def current_trace() -> UUID | None:
     return None if found is None else UUID(found)
 
 
-def configure(settings: Settings) -> None:
+def configure(settings: LogSettings) -> None:
     """Send our own lines and those of libraries through one formatter to stderr."""
     shared: list[Processor] = [
         merge_contextvars,
@@ -47,7 +47,7 @@ def configure(settings: Settings) -> None:
             ],
         )
     )
-    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    level = logging.getLevelNamesMapping()[settings.level.upper()]
     logging.basicConfig(handlers=[handler], level=level, force=True)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -57,10 +57,8 @@ def configure(settings: Settings) -> None:
     )
 
 
-def _renderer(settings: Settings) -> list[Processor]:
-    console = settings.log_format == "console" or (
-        settings.log_format == "auto" and sys.stderr.isatty()
-    )
+def _renderer(settings: LogSettings) -> list[Processor]:
+    console = settings.format == "console" or (settings.format == "auto" and sys.stderr.isatty())
     if console:
         plain = structlog.dev.plain_traceback
         return [

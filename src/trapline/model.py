@@ -1,6 +1,7 @@
-"""What the stages hand each other: id types and frozen dataclasses.
+"""The types that stages pass to each other: ids, documents, and a fetch's request and result.
 
-Ids are distinct types, so that swapped arguments fail the type check.
+Ids are distinct types, so that swapped arguments fail the type check. Objects that are created for
+every request or link are Structs: as frozen as a dataclass, and ten times faster to create.
 """
 
 import os
@@ -17,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from trapline.errors import ExitCode
+from trapline.rendering import Rendering, RenderOptions
 
 OrganisationId = NewType("OrganisationId", UUID)
 MemberId = NewType("MemberId", UUID)
@@ -34,7 +36,7 @@ SourceId = NewType("SourceId", UUID)
 
 
 class PageType(StrEnum):
-    """What kind of page a Document was made from; `DOCUMENT` is a file, such as a PDF."""
+    """The kind of page a Document was read from; `DOCUMENT` is a file such as a PDF."""
 
     ARTICLE = "article"
     DOCUMENTATION = "documentation"
@@ -47,7 +49,7 @@ class PageType(StrEnum):
 
 
 class Region(StrEnum):
-    """Where on a page something stands: a crawl orders links by it."""
+    """The region of a page that a link is in; it decides the link's priority."""
 
     HEADER = "header"
     NAV = "nav"
@@ -56,7 +58,7 @@ class Region(StrEnum):
 
 
 class Format(StrEnum):
-    """What a caller may ask of an extraction; only what is asked is computed."""
+    """An output format of extraction; only the requested ones are computed."""
 
     MARKDOWN = "markdown"
     HTML = "html"
@@ -69,10 +71,7 @@ class Format(StrEnum):
 
 
 class Link(Struct, frozen=True, gc=False):
-    """A hyperlink of a page; `url` is absolute and without a fragment.
-
-    A Struct, for a page has hundreds: it is as frozen as a dataclass, and ten times faster to make.
-    """
+    """A hyperlink of a page; `url` is absolute and without a fragment."""
 
     url: str
     text: str = ""
@@ -90,15 +89,15 @@ class Image:
 
 
 class Metadata(Struct, frozen=True):
-    """What a page or a file says about itself.
+    """The metadata that a page or a file declares.
 
     `declared` holds every other meta tag under its own name, and the Firecrawl names
-    (`ogTitle`, `dcTermsCreated`, …); a tag that is repeated gives a tuple.
+    (`ogTitle`, `dcTermsCreated`, …); a repeated tag gives a tuple.
     """
 
     title: str | None = None
     headline: str | None = None
-    """The title as the page itself gives it, without the site's name."""
+    """The title as the page shows it, without the site's name."""
     description: str | None = None
     language: str | None = None
     author: str | None = None
@@ -118,10 +117,10 @@ class Metadata(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True):
-    """What extraction makes of a body. Fields of formats that were not asked for stay empty.
+    """The result of extraction. Fields of formats that were not requested stay empty.
 
     `text` and `markdown` are the main content (the whole page with `only_main_content=False`);
-    `warning` says, for people, when something was guessed, cut or fell back.
+    `warning` tells a person when something was guessed, truncated or fell back.
     """
 
     url: str
@@ -140,12 +139,12 @@ class Document(Struct, frozen=True):
     summary: str | None = None
     warning: str | None = None
     charset: str | None = None
-    """Of HTML: the character set that it was read in."""
+    """The character set that HTML was decoded with."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractOptions:
-    """How a body is to be extracted: the part of a scrape's options that concerns its content."""
+    """How to extract a body: the part of a scrape's options that concerns its content."""
 
     formats: frozenset[Format] = frozenset({Format.MARKDOWN, Format.LINKS})
     only_main_content: bool = True
@@ -156,19 +155,15 @@ class ExtractOptions:
 
 
 def new_uuid() -> UUID:
-    """Return a UUIDv7: those made one after the other lie side by side in every index."""
+    """Return a UUIDv7: ids created in succession are neighbours in every index."""
     milliseconds = time.time_ns() // 1_000_000
-    chance = int.from_bytes(os.urandom(10))
-    value = (milliseconds & ((1 << 48) - 1)) << 80 | 0x7 << 76 | (chance >> 68) << 64
-    return UUID(int=value | 0b10 << 62 | chance & ((1 << 62) - 1))
-
-
-# Fetching. What is made for every request is a Struct: it is as frozen as a dataclass, and ten times
-# faster to make.
+    random_bits = int.from_bytes(os.urandom(10))
+    value = (milliseconds & ((1 << 48) - 1)) << 80 | 0x7 << 76 | (random_bits >> 68) << 64
+    return UUID(int=value | 0b10 << 62 | random_bits & ((1 << 62) - 1))
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Approval:
     """Whether a URL may be requested. `robots_approved` is False when robots.txt was overruled."""
 
     refusal: ExitCode | None = None
@@ -176,27 +171,27 @@ class Verdict:
     robots_approved: bool = True
 
 
-APPROVED = Verdict()
+APPROVED = Approval()
 
-Approve = Callable[[str], Awaitable[Verdict]]
-"""Asked before every request of a fetch, redirect hops included."""
+Approve = Callable[[str], Awaitable[Approval]]
+"""Called before every request of a fetch, redirect hops included."""
 
 
 class Cookies(Protocol):
     """The cookies of one job."""
 
     def header(self, url: str) -> str:
-        """Return what to send to this URL as `Cookie`; empty when there is nothing."""
+        """Return the `Cookie` header for this URL; empty when there are no cookies."""
 
     def remember(self, url: str, set_cookie: Sequence[str]) -> None:
-        """Keep what this URL has set."""
+        """Store the cookies that this URL has set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditional:
     """The validators of the version that a 304 would confirm.
 
-    They are sent only to `url`, from which they came: a redirect may lead elsewhere since.
+    They are sent only to `url`, which they came from: a redirect may lead elsewhere by now.
     """
 
     url: str
@@ -217,11 +212,11 @@ class FetchLimits:
     connect: float = 10.0
     first_byte: float = 30.0
     total: float = 120.0
-    """For the whole way, with all redirects."""
+    """For the whole fetch, with all redirects."""
 
 
 class FetchRequest(Struct, frozen=True, kw_only=True):
-    """One URL to be fetched, in canonical form, and how. What is None comes from the settings."""
+    """A canonical URL and how to fetch it. None means the default of the settings."""
 
     url: str
     approve: Approve
@@ -235,15 +230,18 @@ class FetchRequest(Struct, frozen=True, kw_only=True):
     proxy: str | None = None
     verify_tls: bool = True
     limits: FetchLimits | None = None
+    render: RenderOptions | None = None
+    """How to show the page in a browser; only the browser fetcher reads it."""
 
 
 class RedirectSource(IntEnum):
-    """Where a redirect was read. Numbers are stored: never reuse one."""
+    """Where a redirect was declared. Numbers are stored: never reuse one."""
 
     HTTP = 1
     HSTS = 2
     META_REFRESH = 3
     CANONICAL = 4
+    SCRIPT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,16 +255,11 @@ class RedirectTrace:
     request: int | None = None
     """Position in `Fetched.requests` of the request that was answered with it."""
 
-    @property
-    def downgrade(self) -> bool:
-        """From https to http."""
-        return self.from_url.startswith("https:") and self.to_url.startswith("http:")
-
 
 class RequestTrace(Struct, frozen=True, gc=False):
-    """One request as it was sent. Times are milliseconds.
+    """The trace of one request. Times are milliseconds.
 
-    A connection that was reused has no DNS, connect and TLS times; http has no TLS time.
+    A reused connection has no DNS, connect and TLS times; http has no TLS time.
     """
 
     url: str
@@ -285,10 +278,10 @@ class RequestTrace(Struct, frozen=True, gc=False):
 
 
 class Fetched(Struct, frozen=True, kw_only=True):
-    """How a fetch ended, and everything that was seen on the way.
+    """The outcome of a fetch, with the trace of all its requests.
 
     `body` is complete and decompressed, or empty. `url` is the last one that was requested or
-    refused. An answer with an error status keeps its status, headers and body.
+    refused. A response with an error status keeps its status, headers and body.
     """
 
     exit_code: ExitCode
@@ -300,25 +293,27 @@ class Fetched(Struct, frozen=True, kw_only=True):
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     content_type: str | None = None
-    """As the server says."""
+    """As the server declares it."""
     sniffed_type: str | None = None
-    """As the bytes say."""
+    """As detected in the bytes."""
     media_type: str | None = None
-    """What to treat the body as, from both."""
+    """What the body is treated as, decided from both."""
     wire_bytes: int = 0
-    """Bytes of the body as they were sent, without framing."""
+    """Size of the body as transferred, without framing."""
     retry_after: float | None = None
     """Seconds."""
     remote_address: str | None = None
     proxy: str | None = None
+    rendering: Rendering | None = None
+    """How a browser showed the page; None over plain HTTP."""
 
     def header(self, name: str) -> str | None:
         """Return a header by its name in any case; repeated ones are joined by commas."""
-        wanted, length = name.lower(), len(name)
-        found = [
-            value for key, value in self.headers if len(key) == length and key.lower() == wanted
+        lowered, length = name.lower(), len(name)
+        values = [
+            value for key, value in self.headers if len(key) == length and key.lower() == lowered
         ]
-        return ", ".join(found) if found else None
+        return ", ".join(values) if values else None
 
     @property
     def etag(self) -> str | None:
@@ -327,13 +322,3 @@ class Fetched(Struct, frozen=True, kw_only=True):
     @property
     def last_modified(self) -> datetime | None:
         return self.requests[-1].last_modified if self.requests else None
-
-    @property
-    def cache_headers(self) -> dict[str, str]:
-        """What caches on the way say of themselves, by lower-case name."""
-        return {key.lower(): value for key, value in self.headers if key.lower() in _CACHE_HEADERS}
-
-
-_CACHE_HEADERS = frozenset(
-    {"age", "cache-control", "cache-status", "cf-cache-status", "x-cache", "x-vercel-cache"}
-)

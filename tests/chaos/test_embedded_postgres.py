@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lodger import Household, household, wait_for
+from tests.support.embedded_client import EmbeddedHome, embedded_home, wait_for
 
 CREATE = "CREATE TABLE IF NOT EXISTS entry (id int GENERATED ALWAYS AS IDENTITY)"
 INSERT = "INSERT INTO entry DEFAULT VALUES RETURNING id"
@@ -15,102 +15,104 @@ COUNT = "SELECT count(*) FROM entry"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Household]:
-    with household(tmp_path / "home") as house:
-        yield house
+def server_home(tmp_path: Path) -> Iterator[EmbeddedHome]:
+    with embedded_home(tmp_path / "home") as server_home:
+        yield server_home
 
 
-def rows(house: Household) -> int:
+def rows(server_home: EmbeddedHome) -> int:
     """Ask a newcomer, so that the next start is proven to work as well."""
-    lodger = house.lodger(COUNT)
-    count = lodger.answer()["values"][0]
-    lodger.leave()
+    client = server_home.client(COUNT)
+    count = client.answer()["values"][0]
+    client.leave()
     return int(count)
 
 
-def test_killing_one_of_several_users_leaves_the_server_to_the_others(house: Household) -> None:
-    first, second = house.lodger(CREATE, INSERT), house.lodger()
+def test_killing_one_of_several_users_leaves_the_server_to_the_others(
+    server_home: EmbeddedHome,
+) -> None:
+    first, second = server_home.client(CREATE, INSERT), server_home.client()
     first.answer()
     second.answer()
-    server = house.postmaster()
+    server = server_home.postmaster()
     first.kill()
-    third = house.lodger(COUNT)
+    third = server_home.client(COUNT)
     assert third.answer()["values"] == [1]
-    assert house.postmaster() == server
-    assert len(house.watchers()) == 1
+    assert server_home.postmaster() == server
+    assert len(server_home.watchers()) == 1
 
 
-def test_killing_all_users_ends_the_server(house: Household) -> None:
-    first = house.lodger(CREATE, INSERT)
+def test_killing_all_users_ends_the_server(server_home: EmbeddedHome) -> None:
+    first = server_home.client(CREATE, INSERT)
     first.answer()
-    second = house.lodger(INSERT)
+    second = server_home.client(INSERT)
     second.answer()
     kill(first.pid, second.pid)
-    house.wait_until_gone()
-    assert rows(house) == 2
+    server_home.wait_until_gone()
+    assert rows(server_home) == 2
 
 
-def test_a_server_without_watcher_and_users_is_adopted(house: Household) -> None:
-    lodger = house.lodger(CREATE, INSERT)
-    lodger.answer()
-    server = house.postmaster()
-    kill(*house.watchers())
-    lodger.kill()
-    assert house.postmaster() == server
-    assert rows(house) == 1
-    house.wait_until_gone()
+def test_a_server_without_watcher_and_users_is_adopted(server_home: EmbeddedHome) -> None:
+    client = server_home.client(CREATE, INSERT)
+    client.answer()
+    server = server_home.postmaster()
+    kill(*server_home.watchers())
+    client.kill()
+    assert server_home.postmaster() == server
+    assert rows(server_home) == 1
+    server_home.wait_until_gone()
 
 
-def test_a_user_replaces_a_killed_watcher_before_it_leaves(house: Household) -> None:
-    lodger = house.lodger()
-    lodger.answer()
-    kill(*house.watchers())
-    lodger.leave()
-    house.wait_until_gone()
+def test_a_user_replaces_a_killed_watcher_before_it_leaves(server_home: EmbeddedHome) -> None:
+    client = server_home.client()
+    client.answer()
+    kill(*server_home.watchers())
+    client.leave()
+    server_home.wait_until_gone()
 
 
-def test_a_killed_server_is_started_again_for_its_users(house: Household) -> None:
-    house.lodger(CREATE, INSERT).answer()
-    server = house.postmaster()
+def test_a_killed_server_is_started_again_for_its_users(server_home: EmbeddedHome) -> None:
+    server_home.client(CREATE, INSERT).answer()
+    server = server_home.postmaster()
     kill(server)
-    wait_for(lambda: house.postmaster() not in {None, server}, seconds=60)
-    assert rows(house) == 1
+    wait_for(lambda: server_home.postmaster() not in {None, server}, seconds=60)
+    assert rows(server_home) == 1
 
 
-def test_killing_everything_at_once_loses_nothing(house: Household) -> None:
+def test_killing_everything_at_once_loses_nothing(server_home: EmbeddedHome) -> None:
     for expected in (1, 2, 3):
-        lodger = house.lodger(CREATE, INSERT, COUNT)
-        assert lodger.answer()["values"][2] == expected
-        kill(*house.watchers(), lodger.pid, house.postmaster())
-    assert rows(house) == 3
-    house.wait_until_gone()
+        client = server_home.client(CREATE, INSERT, COUNT)
+        assert client.answer()["values"][2] == expected
+        kill(*server_home.watchers(), client.pid, server_home.postmaster())
+    assert rows(server_home) == 3
+    server_home.wait_until_gone()
 
 
-def test_backends_that_outlive_their_postmaster_are_ended(house: Household) -> None:
+def test_backends_that_outlive_their_postmaster_are_ended(server_home: EmbeddedHome) -> None:
     """A busy backend does not notice that its postmaster is gone."""
-    house.lodger(CREATE, INSERT).answer()
-    idle = len(house.processes())
-    house.lodger("SELECT count(*) FROM generate_series(1, 10000000000)")
-    wait_for(lambda: len(house.processes()) > idle, seconds=60)
-    kill(*house.watchers(), house.postmaster())
-    assert rows(house) == 1
+    server_home.client(CREATE, INSERT).answer()
+    idle = len(server_home.processes())
+    server_home.client("SELECT count(*) FROM generate_series(1, 10000000000)")
+    wait_for(lambda: len(server_home.processes()) > idle, seconds=60)
+    kill(*server_home.watchers(), server_home.postmaster())
+    assert rows(server_home) == 1
 
 
-def test_a_server_that_hangs_is_ended_all_the_same(house: Household) -> None:
-    lodger = house.lodger(CREATE, INSERT)
-    lodger.answer()
-    kill(house.postmaster(), by=signal.SIGSTOP)
-    lodger.kill()
-    house.wait_until_gone()
-    assert rows(house) == 1
+def test_a_server_that_hangs_is_ended_all_the_same(server_home: EmbeddedHome) -> None:
+    client = server_home.client(CREATE, INSERT)
+    client.answer()
+    kill(server_home.postmaster(), by=signal.SIGSTOP)
+    client.kill()
+    server_home.wait_until_gone()
+    assert rows(server_home) == 1
 
 
-def test_an_interrupted_set_up_is_left_alone_and_done_again(house: Household) -> None:
-    lodger = house.lodger()
-    wait_for(lambda: any(house.directory.glob("data.unfinished-*/global")), seconds=60)
-    lodger.kill()
-    (unfinished,) = house.directory.glob("data.unfinished-*")
-    started = house.lodger(CREATE, INSERT, COUNT)
+def test_an_interrupted_set_up_is_left_alone_and_done_again(server_home: EmbeddedHome) -> None:
+    client = server_home.client()
+    wait_for(lambda: any(server_home.directory.glob("data.unfinished-*/global")), seconds=60)
+    client.kill()
+    (unfinished,) = server_home.directory.glob("data.unfinished-*")
+    started = server_home.client(CREATE, INSERT, COUNT)
     assert started.answer()["values"][2] == 1
     assert unfinished.exists()
 

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from tests.queueing import kinds_of
+from tests.support.queue_jobs import kinds_of, make_worker
+from tests.support.settings import make_settings
 from trapline.db.connection import Connection
 from trapline.db.pool import Database, ExternalServer
-from trapline.queue.finishing import Attempt
+from trapline.queue.finish import Attempt
 from trapline.queue.maintenance import loop
-from trapline.queue.maintenance.duty import Duty
-from trapline.queue.maintenance.stale import Undertaker, sweep
+from trapline.queue.maintenance.dead_workers import DeadAgents, sweep
+from trapline.queue.maintenance.periodic import Duty
 from trapline.queue.tasks import Task
-from trapline.queue.worker import Worker
-from trapline.settings import Settings
 
 
 async def _handle(task: Task) -> int:
@@ -24,20 +23,22 @@ async def _handle(task: Task) -> int:
     return int(task.payload.n)
 
 
-async def _store(conn: Connection, attempts: Sequence[Attempt]) -> None:
+async def _store(conn: Connection, attempts: Sequence[Attempt]) -> Sequence[Attempt]:
     await conn.executemany(
-        "INSERT INTO chaos.effect (n) VALUES ($1)", [(attempt.value,) for attempt in attempts]
+        "INSERT INTO chaos.effect (n) VALUES ($1)",
+        [(attempt.result.value,) for attempt in attempts],
     )
+    return attempts
 
 
 async def main(dsn: str, home: str) -> None:
-    settings = Settings(database_url=dsn, home=Path(home), pool_size=4)
+    settings = make_settings(database_url=dsn, home=Path(home), pool_size=4)
     duties = [
         Duty("sweep", sweep, timedelta(seconds=2)),
-        Duty("dead", Undertaker().look, timedelta(seconds=1)),
+        Duty("dead", DeadAgents().look, timedelta(seconds=1)),
     ]
     async with Database.connect(ExternalServer(dsn), settings) as database:
-        worker = Worker(
+        worker = make_worker(
             database,
             kinds_of(_handle, stored=True),
             concurrency=20,

@@ -69,7 +69,7 @@ async def test_nothing_but_views_and_none_can_be_written(
 async def test_a_schema_of_someone_else_is_left_alone(
     empty_dsn: str, server_settings: Settings
 ) -> None:
-    async with pool.owner(empty_dsn, server_settings) as conn:
+    async with pool.owner(empty_dsn, server_settings.database) as conn:
         await conn.execute("CREATE SCHEMA nuq; CREATE TABLE nuq.queue_scrape (id uuid)")
         await pool.prepare(conn)
         assert await conn.fetchval("SELECT to_regclass('nuq.group_crawl')") is None
@@ -86,7 +86,7 @@ async def test_a_schema_of_someone_else_is_left_alone(
 async def test_migrations_may_change_what_views_show(
     empty_dsn: str, server_settings: Settings
 ) -> None:
-    async with pool.owner(empty_dsn, server_settings) as conn:
+    async with pool.owner(empty_dsn, server_settings.database) as conn:
         await pool.prepare(conn)
         await migrate.downgrade(conn, to=1)
         assert await conn.fetchval("SELECT to_regclass('bee.jobs')") is None

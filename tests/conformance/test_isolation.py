@@ -110,7 +110,9 @@ async def test_a_tenant_reads_updates_and_deletes_none_of_anothers_rows(
     database: Database, owner: OwnConnection, tenants: Tenants
 ) -> None:
     """For every table: one row of B is there, and for A it is not."""
-    for schema, table in await owner.fetch(OWNED, list(schemas.SCHEMAS)):
+    tables = await owner.fetch(OWNED, list(schemas.SCHEMAS))
+    assert tables
+    for schema, table in tables:
         relation = f'"{schema}"."{table}"'
         column = "id" if (schema, table) == ("tenancy", "organisation") else "organisation_id"
         await _ensure_row(owner, schema, table, column, tenants.b)

@@ -21,8 +21,9 @@ from pydantic import SecretStr
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
-from tests.http import Served
-from tests.integration.test_tenancy_api import bearer
+from tests.integration.api.native.admin.test_tenancy import bearer
+from tests.support.http_api import Served
+from tests.support.settings import change_settings
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.model import OrganisationId
@@ -61,7 +62,7 @@ class Two:
 
 @pytest.fixture
 async def two(served: Served, server_settings: Settings, database: Database) -> AsyncIterator[Two]:
-    settings = server_settings.model_copy(update={"changedetection_secret": SecretStr("s")})
+    settings = change_settings(server_settings, {"changedetection_secret": SecretStr("s")})
     async with database.system_tx() as conn:
         mine = await tenancy.create_organisation(conn, "mine")
         other = await tenancy.create_organisation(conn, MARK)

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import asyncpg
 
-from tests.command import Trapline
-from tests.postgres import on_database
+from tests.support.cli import Trapline
+from tests.support.postgres import on_database
 
 
 def get(url: str) -> tuple[int, bytes]:

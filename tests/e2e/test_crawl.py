@@ -7,13 +7,15 @@ import signal
 
 import pytest
 
-from tests.command import Trapline
 from tests.site.site import Site
+from tests.support.cli import Trapline
 
 
 @pytest.fixture
 def crawler(trapline: Trapline, site: Site) -> Trapline:
-    return Trapline(trapline.environment | site.env(), trapline.directory)
+    # With a browser, pages that scripts fill are asked for twice and have further links.
+    environment = trapline.environment | site.env() | {"TRAPLINE_BROWSER": "none"}
+    return Trapline(environment, trapline.directory)
 
 
 async def test_every_page_is_fetched_once_and_none_that_robots_forbid(
@@ -117,8 +119,12 @@ async def test_pages_come_out_as_files(crawler: Trapline, site: Site) -> None:
 
 
 async def test_ctrl_c_pauses_and_resume_goes_on(crawler: Trapline, site: Site) -> None:
-    process = await crawler.start("crawl", site.url, "--delay", "0.05", "--sitemap", "skip")
-    await asyncio.to_thread(site.log.wait, lambda log: len(log.pages()) >= 5, 150)
+    options = ("--delay", "0.05", "--sitemap", "skip", "--limit", "60")
+    process = await crawler.start("crawl", site.url, *options, "--jsonl", "grown.jsonl")
+    grown = crawler.directory / "grown.jsonl"
+    async with asyncio.timeout(150):
+        while not (grown.exists() and grown.read_bytes().count(b"\n") >= 3):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, err = await process.communicate()
     assert process.returncode == 130
@@ -131,6 +137,23 @@ async def test_ctrl_c_pauses_and_resume_goes_on(crawler: Trapline, site: Site) -
     assert len(seen) > before
     # A request that was under way when the crawl was paused was finished, not repeated.
     assert {url for url, times in seen.items() if times > 1} == set()
+    # The file belongs to the job: the resumed crawl completed it without being told again.
+    lines = grown.read_text().splitlines()
+    assert len({json.loads(line)["url"] for line in lines}) == len(lines)
+    assert len(lines) == done.json["pages"]["completed"]
+    refused = await crawler("crawl", "--resume", job[1][:23])
+    assert (refused.status, "--out" in refused.err) == (5, True)
+    written = await crawler("crawl", "--resume", job[1][:23], "--out", "late", "--json")
+    assert written.status == 0, written.err
+    assert len(list((crawler.directory / "late").rglob("*.md"))) == len(lines)
+
+
+async def test_unwritable_files_are_refused_before_any_request(
+    crawler: Trapline, site: Site
+) -> None:
+    refused = await crawler("crawl", site.url, "--jsonl", "nowhere/pages.jsonl")
+    assert (refused.status, "there is no folder" in refused.err) == (2, True)
+    assert site.log.pages() == {}
 
 
 async def test_after_kill_9_only_requests_in_flight_are_repeated(
@@ -194,3 +217,27 @@ async def _check_logs(crawler: Trapline, job: str, forbidden: set[str]) -> None:
     severe = (await crawler("jobs", "logs", job, "--level", "warning")).out.splitlines()
     assert 0 < len(severe) < len(lines)
     assert not [line for line in severe if " INFO " in line]
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("no-such-page/", "no such page (404)"),
+        ("private/", "robots.txt forbids"),
+        ("http://10.1.2.3/", "private or reserved address"),
+    ],
+)
+async def test_a_crawl_without_a_page_has_failed(
+    crawler: Trapline, site: Site, path: str, reason: str
+) -> None:
+    start = path if path.startswith("http") else f"{site.url}{path}"
+    done = await crawler("crawl", start, "--sitemap", "skip", "--delay", "0", "--json")
+    assert done.status == 1
+    assert done.json["job"]["status"] == "failed"
+    assert reason in done.json["job"]["error"]
+    assert reason in done.err
+
+
+async def test_a_limit_that_stopped_a_crawl_is_named(crawler: Trapline, site: Site) -> None:
+    done = await crawler("crawl", site.url, "--limit", "3", "--delay", "0")
+    assert re.search(r"3 pages \(limit\), \d+ more URLs known", done.out), done.out

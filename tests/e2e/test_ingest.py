@@ -5,9 +5,9 @@ from pathlib import Path
 
 import asyncpg
 
-from tests.command import Trapline
 from tests.site import office
 from tests.site.pdf import pdf
+from tests.support.cli import Trapline
 
 
 def notes(folder: Path, count: int) -> None:

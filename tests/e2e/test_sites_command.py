@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.command import Trapline
 from tests.site.site import Site
+from tests.support.cli import Trapline
 
 
 @pytest.fixture

@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.command import Trapline
 from tests.site.site import Site
+from tests.support.cli import Trapline
 
 
 @pytest.fixture
 def crawler(trapline: Trapline, site: Site) -> Trapline:
-    return Trapline(trapline.environment | site.env(), trapline.directory)
+    # With a browser, pages that scripts fill are asked for twice and have further links.
+    environment = trapline.environment | site.env() | {"TRAPLINE_BROWSER": "none"}
+    return Trapline(environment, trapline.directory)
 
 
 async def versions(trapline: Trapline) -> list[str]:

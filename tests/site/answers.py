@@ -10,6 +10,14 @@ from tests.site.page import Page
 from tests.site.state import State
 
 _COMPRESSED_FROM = 1024
+# Most servers of the web repeat a header or two.
+_REPEATED: Headers = (
+    ("Vary", "Origin"),
+    ("Server-Timing", "cache;desc=miss"),
+    ("Server-Timing", "app;dur=3"),
+    ("Set-Cookie", "session=1; Path=/; HttpOnly"),
+    ("Set-Cookie", "theme=light; Path=/"),
+)
 
 
 def answer(page: Page, request: Request, state: State) -> Response:
@@ -23,7 +31,7 @@ def answer(page: Page, request: Request, state: State) -> Response:
 
 def static(page: Page, request: Request) -> Response:
     """Return the page's own bytes, or 304 when the client already has them."""
-    headers = page.headers + _validators(page)
+    headers = page.headers + _validators(page) + _REPEATED
     if page.status == 200 and _matches(page, request):
         return Response(304, headers=headers)
     body = page.body

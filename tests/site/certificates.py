@@ -2,6 +2,7 @@
 
 import ssl
 import tempfile
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -46,13 +47,30 @@ class Authority:
         if kind not in KINDS:
             raise ValueError(f"{kind} is none of {', '.join(KINDS)}")
         key = ec.generate_private_key(ec.SECP256R1())
-        path = Path(self._directory.name) / f"{kind}.pem"
+        return self._context(kind, key, self._certify(kind, key))
+
+    def context_for(self, hosts: Sequence[str]) -> ssl.SSLContext:
+        """Return a server's context with a good certificate for these names."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        now = datetime.now(UTC)
+        names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
+        certificate = (
+            _builder(_name(hosts[0][:64]), self._name, key, now - _DAY, now + 30 * _DAY)
+            .add_extension(names, critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
+        return self._context("hosts", key, certificate)
+
+    def _context(
+        self, name: str, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate
+    ) -> ssl.SSLContext:
+        path = Path(self._directory.name) / f"{name}.pem"
         private = key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        path.write_bytes(private + _pem(self._certify(kind, key)))
+        path.write_bytes(private + _pem(certificate))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(path)
         return context

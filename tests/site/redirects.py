@@ -43,8 +43,8 @@ UNSAFE = {
 def demo() -> Iterator[Page]:
     """Yield the redirects of the well-behaved part."""
     yield hop("/old-journal/", "/journal/")
-    yield hop("/go/repair", "/go/repair-desk", 302)
-    yield hop("/go/repair-desk", "/services/repair/", 307)
+    yield hop("/go/repair", "/go/repair-ingest_client", 302)
+    yield hop("/go/repair-ingest_client", "/services/repair/", 307)
     yield meta("/news.html", "/journal/")
 
 

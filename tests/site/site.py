@@ -60,6 +60,11 @@ class Site:
             self._tls[kind] = self._server.listen(context=self.authority.context(kind))
         return f"https://{host}:{self._tls[kind]}{target}"
 
+    def serve_as(self, port: int) -> None:
+        """Also serve the main host's pages over TLS on a port, under every name."""
+        find: Find = lambda request: self._server.atlas.find(MAIN, request.target)  # noqa: E731
+        self._server.listen(port, context=self.authority.context("good"), find=find)
+
     @property
     def authority(self) -> Authority:
         """Who signed the certificates. Nobody trusts it, except a client that is told to."""

@@ -19,12 +19,12 @@ def test_what_has_content_is_never_tried_again() -> None:
 
 
 def test_an_errors_default_message_is_its_docstring() -> None:
-    assert NotFound().message == "There is nothing of that name here."
+    assert NotFound().message == "Nothing with that name exists here."
     assert NotFound("No such job.").message == "No such job."
 
 
 def test_a_failed_visit_says_what_happened_and_keeps_the_hint() -> None:
     error = VisitFailed(ExitCode.RATE_LIMITED, "Retry-After: 7", retry_after=7)
-    assert error.message == "The server asks to come less often (429). (Retry-After: 7)"
+    assert error.message == "The server asks for fewer requests (429). (Retry-After: 7)"
     assert error.outcome.retry is Retry.AFTER_HINT
     assert error.retry_after == 7

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from trapline import logs
-from trapline.settings import Settings
+from trapline.settings import LogSettings
 
 TRACE = UUID("0197c9e2-7b1f-7c9e-8d6c-2f6f3f6f1a11")
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("own_logs")
 
 
 def test_json_lines_carry_the_trace_id(capsys: pytest.CaptureFixture[str]) -> None:
-    logs.configure(Settings(log_format="json"))
+    logs.configure(LogSettings(format="json"))
     logs.bind_trace(TRACE)
     logs.get_logger("trapline.example").info("page stored", url="http://a/ü")
     line = json.loads(capsys.readouterr().err)
@@ -25,14 +25,14 @@ def test_json_lines_carry_the_trace_id(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_lines_of_libraries_look_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    logs.configure(Settings(log_format="json"))
+    logs.configure(LogSettings(format="json"))
     logging.getLogger("some.library").warning("careful")
     line = json.loads(capsys.readouterr().err)
     assert (line["event"], line["level"]) == ("careful", "warning")
 
 
 def test_the_level_is_a_floor(capsys: pytest.CaptureFixture[str]) -> None:
-    logs.configure(Settings(log_format="json", log_level="error"))
+    logs.configure(LogSettings(format="json", level="error"))
     logs.get_logger("trapline.example").warning("not written")
     assert capsys.readouterr().err == ""
 
@@ -41,7 +41,7 @@ def test_the_level_is_a_floor(capsys: pytest.CaptureFixture[str]) -> None:
 def test_tracebacks_do_not_show_what_variables_hold(
     form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    logs.configure(Settings(log_format=form))
+    logs.configure(LogSettings(format=form))
     try:
         _broken(1234 * 1000)
     except ValueError:

@@ -8,9 +8,9 @@ from tools.sql.analysis import Analyser
 from tools.sql.module import Tables, render
 from tools.sql.queries import QueryError
 from tools.sql.schema import dump
-from trapline.db import migrate, pool, requirements, roles
+from trapline.db import migrate, pool, roles, server_requirements
 from trapline.db.connection import OwnConnection
-from trapline.settings import Settings
+from trapline.settings import DatabaseSettings
 
 _PACKAGE = '"""Named queries, and the typed functions that `make sql` makes of them."""\n'
 RELEASED = "RELEASED"
@@ -26,12 +26,12 @@ async def generate(source: Path) -> list[Path]:
     return changed
 
 
-async def generated(source: Path, dsn: str, settings: Settings) -> dict[Path, str]:
+async def generated(source: Path, dsn: str, settings: DatabaseSettings) -> dict[Path, str]:
     """Return what every generated file should hold, by means of an empty database."""
     sql = source / "db" / "sql"
     async with pool.owner(dsn, settings) as conn:
         await roles.ensure(conn)
-        await requirements.install_extensions(conn)
+        await server_requirements.install_extensions(conn)
         await migrate.upgrade(conn, sql=sql)
         return {sql / "schema.sql": dump(dsn)} | await modules(source, conn)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from trapline.db.statements import segments, split
+from trapline.db.sql_split import segments, split_statements
 
 _HEADER = re.compile(r"-- name: (?P<name>[A-Z]\w*) :(?P<command>one|many|exec|execrows)\s*")
 _RETURNS = re.compile(r"-- returns: (?P<name>[A-Z]\w*)\s*")
@@ -92,7 +92,7 @@ def _query(block: str) -> Query:
 
 def _numbered(text: str) -> tuple[str, tuple[Argument, ...]]:
     """Replace sqlc.arg(name) by $n; an argument that is nullable anywhere is nullable."""
-    statements = split(text)
+    statements = split_statements(text)
     if len(statements) != 1:
         raise QueryError(f"expected one statement, found {len(statements)}")
     order: dict[str, bool] = {}

@@ -5,7 +5,7 @@ import subprocess
 from typing import Final
 
 from trapline.db.embedded import binary
-from trapline.db.statements import segments
+from trapline.db.sql_split import segments
 
 HEADER: Final = """\
 -- The whole schema, made by `make sql` from migrations/ and functions/: edit those instead.

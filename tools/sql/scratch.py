@@ -8,19 +8,21 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from trapline.db import embedded
-from trapline.settings import Settings
+from trapline.db.embedded import supervisor
+from trapline.settings import DatabaseSettings
 
 
 @asynccontextmanager
-async def server() -> AsyncIterator[tuple[str, Settings]]:
+async def server() -> AsyncIterator[tuple[str, DatabaseSettings]]:
     """Yield the URL of an empty database and the settings to open it with."""
     home = Path(tempfile.mkdtemp(prefix="trapline-sql-"))
-    settings = Settings(home=home, database_url=None, db_host=None)
+    settings = DatabaseSettings(home=home)
     try:
         async with embedded.running(settings) as running:
             yield running.dsn, settings
     finally:
-        # Its watcher stops it now that nobody is left.
-        while embedded.status(settings).running:  # noqa: ASYNC110 (it is another process)
+        # The supervisor stops it after its last user.
+        data = str(home / "postgres" / "data")
+        while supervisor.postmaster(data) is not None:  # noqa: ASYNC110 (it is another process)
             await asyncio.sleep(0.05)
         shutil.rmtree(home)

@@ -1,4 +1,4 @@
-"""The log of a job for who watches it: its new lines, each time that there is something to tell."""
+"""Tail of a job's log: the lines that are new since the last read."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,13 +8,13 @@ import msgspec
 from trapline.db.pool import Database
 from trapline.model import JobId, OrganisationId
 from trapline.queue import events
-from trapline.queue.logbook import Level, Line, Reader
+from trapline.queue.job_log import Level, Line, Reader
 
 
 @dataclass(slots=True)
 class LogTail:
-    """Lines that were written after an event. They come before the events that were written with
-    them, so who goes on after an event has missed none.
+    """Reads the lines written after an event. Lines precede the events of the same transaction, so a
+    reader that resumes after an event misses none.
     """
 
     database: Database
@@ -29,23 +29,23 @@ class LogTail:
         self._reader = Reader(self.job_id, self.level)
 
     async def lines(self) -> list[Line]:
-        """Return the lines that are new."""
+        """Return the new lines."""
         async with self.database.tenant_tx(self.organisation_id) as conn:
             if self.after and self._since is None:
-                seen = await events.of_job(conn, self.job_id, after=self.after - 1, most=1)
+                seen = await events.list_events(conn, self.job_id, after=self.after - 1, most=1)
                 self._since = seen[0].created_at if seen else None
-            found = await self._reader.notes(conn)
+            lines = await self._reader.notes(conn)
         since = self._since
-        return [line for line in found if since is None or line.at > since]
+        return [line for line in lines if since is None or line.at > since]
 
 
 def encoded(line: Line) -> bytes:
-    """Return a line as it is sent."""
-    told = {
+    """Return a line as JSON."""
+    fields = {
         "at": line.at,
         "level": line.level,
         "step": line.step,
         "message": line.message,
         "context": line.context,
     }
-    return msgspec.json.encode(told)
+    return msgspec.json.encode(fields)

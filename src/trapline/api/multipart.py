@@ -1,4 +1,4 @@
-"""multipart/form-data as a stream: one part after the other, none of them whole in memory."""
+"""Streaming parser of multipart/form-data: part by part, none of them whole in memory."""
 
 from collections import deque
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ _MOST_HEADER_BYTES: Final = 16 * 1024
 
 @dataclass(slots=True)
 class Part:
-    """One part; its pieces are read while it is the current one."""
+    """One part; its bytes can be read until the next part begins."""
 
     name: str
     filename: str | None
@@ -24,25 +24,25 @@ class Part:
     _stream: "_Stream"
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Give what is left of the part's bytes."""
+        """Yield the remaining bytes of the part."""
         async for piece in self._stream.pieces():
             yield piece
 
     async def text(self, most: int) -> str:
-        """Return a short part as text."""
-        found = b""
+        """Return the part as text; refuse one of more than `most` bytes."""
+        content = b""
         async for piece in self.pieces():
-            found += piece
-            if len(found) > most:
+            content += piece
+            if len(content) > most:
                 raise InvalidInput(f"The field {self.name!r} is longer than {most} bytes.")
         try:
-            return found.decode()
+            return content.decode()
         except UnicodeDecodeError:
             raise InvalidInput(f"The field {self.name!r} is not UTF-8.") from None
 
 
 async def parts(request: Request) -> AsyncIterator[Part]:
-    """Give the parts of a request; what is not read of one is skipped."""
+    """Yield the parts of a request; bytes that the caller does not read are skipped."""
     stream = _Stream(request)
     while (headers := await stream.next_part()) is not None:
         yield _part(headers, stream)
@@ -62,18 +62,18 @@ def _part(headers: dict[str, str], stream: "_Stream") -> Part:
     )
 
 
-# What the parser says, in order: a part's headers, a piece of it, its end.
-_Said = dict[str, str] | bytes | None
+# The parser's events, in order: the headers of a part, pieces of it, its end.
+_Event = dict[str, str] | bytes | None
 
 
 @dataclass(slots=True)
 class _Stream:
-    """Feeds the parser as far as someone asks for what it says."""
+    """Feeds the parser only as far as its events are read."""
 
     request: Request
     _chunks: AsyncIterator[bytes] = field(init=False)
     _parser: MultipartParser = field(init=False)
-    _said: deque[_Said] = field(default_factory=deque)
+    _events: deque[_Event] = field(default_factory=deque)
     _in_part: bool = False
     _headers: dict[str, str] = field(default_factory=dict)
     _name: bytes = b""
@@ -88,12 +88,12 @@ class _Stream:
             raise InvalidInput("Send files as multipart/form-data.")
         calls: dict[str, Any] = {
             "on_part_begin": self._begin,
-            "on_part_data": lambda data, start, end: self._said.append(bytes(data[start:end])),
-            "on_part_end": lambda: self._said.append(None),
+            "on_part_data": lambda data, start, end: self._events.append(bytes(data[start:end])),
+            "on_part_end": lambda: self._events.append(None),
             "on_header_field": self._field,
             "on_header_value": self._more,
             "on_header_end": self._header,
-            "on_headers_finished": lambda: self._said.append(self._headers),
+            "on_headers_finished": lambda: self._events.append(self._headers),
             "on_end": self._end,
         }
         try:
@@ -103,28 +103,28 @@ class _Stream:
         self._chunks = self.request.stream()
 
     async def next_part(self) -> dict[str, str] | None:
-        """Return the headers of the part after this one, if there is one."""
+        """Return the headers of the next part; None after the last."""
         async for _ in self.pieces():
             pass
-        said = await self._next()
-        self._in_part = isinstance(said, dict)
-        return said if isinstance(said, dict) else None
+        event = await self._next()
+        self._in_part = isinstance(event, dict)
+        return event if isinstance(event, dict) else None
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Give what is left of this part. What comes after its end is the next one's."""
+        """Yield the remaining bytes of this part."""
         while self._in_part:
-            said = await self._next()
-            if isinstance(said, bytes):
-                yield said
+            event = await self._next()
+            if isinstance(event, bytes):
+                yield event
             else:
                 self._in_part = False
 
-    async def _next(self) -> _Said:
-        while not self._said:
+    async def _next(self) -> _Event:
+        while not self._events:
             if self._over:
                 return None
             await self._feed()
-        return self._said.popleft()
+        return self._events.popleft()
 
     async def _feed(self) -> None:
         async for chunk in self._chunks:
@@ -154,7 +154,7 @@ class _Stream:
         return piece
 
     def _header(self) -> None:
-        # Byte for byte: what is UTF-8 in it is read once its parts are known.
+        # Latin-1 keeps every byte; parameters are decoded as UTF-8 once they are split.
         name = self._name.decode("latin-1").lower()
         self._headers[name] = self._value.decode("latin-1")
         self._name = self._value = b""

@@ -36,14 +36,14 @@ class CrawlType(IntEnum):
     RECRAWL = 6
 
 
-class Request(Struct, frozen=True, gc=False):
+class VisitRequest(Struct, frozen=True, gc=False):
     """One request of a visit, with the row of its URL."""
 
     url_id: UrlId
     trace: RequestTrace
 
 
-class Redirect(Struct, frozen=True, gc=False):
+class VisitRedirect(Struct, frozen=True, gc=False):
     """One redirect of a visit, with the rows of its URLs."""
 
     url_id: UrlId
@@ -53,7 +53,7 @@ class Redirect(Struct, frozen=True, gc=False):
     request: int | None
 
 
-class File(Struct, frozen=True):
+class VisitFile(Struct, frozen=True):
     """What a visit brought home."""
 
     url_id: UrlId
@@ -81,9 +81,9 @@ class Visit(Struct, frozen=True):
     agent_id: AgentId | None = None
     job_id: JobId | None = None
     task_id: TaskId | None = None
-    requests: Sequence[Request] = ()
-    redirects: Sequence[Redirect] = ()
-    file: File | None = None
+    requests: Sequence[VisitRequest] = ()
+    redirects: Sequence[VisitRedirect] = ()
+    file: VisitFile | None = None
     uuid: UUID = msgspec.field(default_factory=new_uuid)
 
 
@@ -118,7 +118,7 @@ def _visit(visit: Visit) -> tuple[Any, ...]:
     )
 
 
-def _request(visit: int, number: int, request: Request) -> tuple[Any, ...]:
+def _request(visit: int, number: int, request: VisitRequest) -> tuple[Any, ...]:
     trace = request.trace
     return (
         visit,
@@ -139,7 +139,7 @@ def _request(visit: int, number: int, request: Request) -> tuple[Any, ...]:
     )
 
 
-def _redirect(visit: int, number: int, redirect: Redirect, of: Visit) -> tuple[Any, ...]:
+def _redirect(visit: int, number: int, redirect: VisitRedirect, of: Visit) -> tuple[Any, ...]:
     return (
         visit,
         number,
@@ -153,7 +153,7 @@ def _redirect(visit: int, number: int, redirect: Redirect, of: Visit) -> tuple[A
     )
 
 
-def _file(visit: int, file: File, of: Visit) -> tuple[Any, ...]:
+def _file(visit: int, file: VisitFile, of: Visit) -> tuple[Any, ...]:
     return (
         visit,
         len(of.requests) - 1 if file.from_request else None,

@@ -12,42 +12,54 @@ from types import MappingProxyType
 
 import click
 
-from trapline import __version__, logs
+from trapline import logs
 from trapline.errors import TraplineError
 from trapline.settings import Settings
 
 # Importing every command would make `trapline --help` slow, so their one-line help stands here.
-COMMANDS: Mapping[str, str] = MappingProxyType(
+SECTIONS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "crawl": "Crawl a site; show how it goes and what came of it.",
-        "scrape": "Print one page as markdown, or in any other format.",
-        "map": "List the URLs of a site without visiting them.",
-        "ingest": "Make files searchable; show how it goes and what failed.",
-        "search": "Search what was indexed, by words and by meaning.",
-        "serve": "Start the API, the workers and the embedded PostgreSQL.",
-        "work": "Run tasks, without an API; on any number of machines.",
-        "jobs": "Jobs: create, list, show, logs, counts, errors, cancel, retry, why, …",
-        "tasks": "Tasks and dead letters: list, show, retry, resolve.",
-        "webhooks": "Webhooks: what receivers were told, and telling them again.",
-        "schedule": "Schedules: add, list, show, pause, resume, run, remove.",
-        "sites": "Sites: add, list, show, update, crawl, pause, history, rollback, purge.",
-        "apps": "Applications, which knowledge sources belong to: create, list, show, rescrape, delete.",
-        "sources": "Knowledge sources: list, show, add, refresh, rescrape, reprocess, retry, …",
-        "models": "Embedding models: list them, install a better one.",
-        "pages": "Pages and their versions: list, show, at, diff, documents.",
-        "changes": "What was seen to change.",
-        "duplicates": "Pages that are alike: list, show, decide.",
-        "export": "Write what was visited as WARC, JSON lines, CSV or markdown.",
-        "import": "Take in pages from WARC files.",
-        "blobs": "Raw bytes: list their places, move them.",
-        "audit": "Recompute every counter from the rows.",
-        "orgs": "Organisations and their limits.",
-        "members": "Members of an organisation.",
-        "keys": "API keys: create, list, revoke.",
-        "db": "The database: url, psql, stats, backup, restore, reset.",
-        "migrate": "The schema of the database: up, down, status.",
-        "doctor": "Check this machine and say what to mend.",
+        "web": {
+            "crawl": "Crawl a site; show how it goes and what came of it.",
+            "scrape": "Print one page as markdown, or in any other format.",
+            "map": "List the URLs of a site without visiting them.",
+            "sites": "Sites: add, list, show, update, crawl, pause, history, rollback, purge.",
+            "pages": "Pages and their versions: list, show, at, diff, documents.",
+            "changes": "What was seen to change.",
+            "duplicates": "Pages that are alike: list, show, decide.",
+            "export": "Write what was visited as WARC, JSON lines, CSV or markdown.",
+            "import": "Take in pages from WARC files.",
+        },
+        "knowledge": {
+            "ingest": "Make files searchable; show how it goes and what failed.",
+            "search": "Search what was indexed, by words and by meaning.",
+            "sources": "Knowledge sources: list, show, add, refresh, rescrape, reprocess, retry, …",
+            "apps": "Applications, which knowledge sources belong to: create, list, show, rescrape, delete.",
+            "models": "Embedding models: list them, install a better one.",
+        },
+        "queue": {
+            "jobs": "Jobs: create, list, show, logs, counts, errors, cancel, retry, why, …",
+            "tasks": "Tasks and dead letters: list, show, retry, resolve.",
+            "schedule": "Schedules: add, list, show, pause, resume, run, remove.",
+            "webhooks": "Webhooks: what receivers were told, and telling them again.",
+            "work": "Run tasks, without an API; on any number of machines.",
+        },
+        "admin": {
+            "serve": "Start the API, the workers and the embedded PostgreSQL.",
+            "doctor": "Check this machine and say what to mend.",
+            "browser": "The browser for pages that scripts fill: status, install.",
+            "audit": "Recompute every counter from the rows.",
+            "blobs": "Raw bytes: list their places, move them.",
+            "orgs": "Organisations and their limits.",
+            "members": "Members of an organisation.",
+            "keys": "API keys: create, list, revoke.",
+            "db": "The database: url, psql, stats, backup, restore, reset.",
+            "migrate": "The schema of the database: up, down, status.",
+        },
     }
+)
+COMMANDS: Mapping[str, str] = MappingProxyType(
+    {name: text for section in SECTIONS.values() for name, text in section.items()}
 )
 
 _SERVICES = frozenset({"serve", "work"})
@@ -60,9 +72,10 @@ class _LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name not in COMMANDS:
+        package = next((name for name, texts in SECTIONS.items() if cmd_name in texts), None)
+        if package is None:
             return None
-        command = importlib.import_module(f"trapline.cli.{cmd_name}").command
+        command = importlib.import_module(f"trapline.cli.{package}.{cmd_name}").command
         assert isinstance(command, click.Command)  # noqa: S101 (a wrong command file, not input)
         return command
 
@@ -72,21 +85,36 @@ class _LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+def _print_version(ctx: click.Context) -> None:
+    from trapline.build_info import description  # noqa: PLC0415 (other commands need none of it)
+
+    click.echo(f"trapline {description()}")
+    ctx.exit()
+
+
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="trapline")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, _, asked: _print_version(ctx) if asked else None,
+    help="Print version, commit, extractor and whether it is compiled.",
+)
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Turn websites and files into clean, searchable, versioned content in your own PostgreSQL."""
     settings = Settings.load()
-    if ctx.invoked_subcommand not in _SERVICES and "log_level" not in settings.model_fields_set:
-        # Whoever types a command reads its own output; a service has nothing but its log.
-        settings = settings.model_copy(update={"log_level": "warning"})
+    chosen = settings.logs
+    if ctx.invoked_subcommand not in _SERVICES and "level" not in chosen.model_fields_set:
+        # A command prints its own output; a service has nothing but its log.
+        chosen = chosen.model_copy(update={"level": "warning"})
     ctx.obj = settings
-    logs.configure(settings)
+    logs.configure(chosen)
 
 
 def main() -> None:
-    """Run one command; what goes wrong is one sentence on stderr and an exit status."""
+    """Run one command; print an error as one sentence on stderr and exit with its status."""
     # The extractor multiplies small matrices: threads for them cost more than they save. numpy
     # reads this when it is first imported.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

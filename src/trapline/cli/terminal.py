@@ -1,4 +1,4 @@
-"""What every command shares: running async code, printing rows, picking an organisation."""
+"""Shared by all commands: running async code, printing rows, choosing an organisation."""
 
 import functools
 import sys
@@ -10,8 +10,8 @@ import click
 import msgspec
 import uvloop
 from rich.console import Console
-from rich.table import Table
 
+from trapline.cli import table
 from trapline.db import tenancy
 from trapline.db.pool import Database
 from trapline.settings import Settings
@@ -63,13 +63,20 @@ def show(rows: Sequence[Row], *, as_json: bool, empty: str = "Nothing there.") -
     elif not rows:
         click.echo(empty)
     else:
-        table = Table(box=None, header_style="bold", pad_edge=False)
-        for column in _fields(rows[0]):
-            table.add_column(column.replace("_", " "), overflow="fold")
-        for row in rows:
-            table.add_row(*(_cell(value) for value in _fields(row).values()))
-        # Into a pipe or file nothing is folded: the next program wants whole lines.
-        Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(table)
+        _print_table([_cells(row) for row in rows])
+
+
+def _print_table(rows: Sequence[Mapping[str, str]]) -> None:
+    # Into a pipe or file nothing is folded or left out: the next program wants whole lines.
+    console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+    built, hidden = table.build(rows, console.width)
+    console.print(built)
+    if hidden:
+        click.echo(f"Not shown, for lack of width: {', '.join(hidden)}.", err=True)
+
+
+def _cells(row: Row) -> dict[str, str]:
+    return {name.replace("_", " "): _cell(value) for name, value in _fields(row).items()}
 
 
 def show_one(row: Row, *, as_json: bool) -> None:
@@ -77,7 +84,7 @@ def show_one(row: Row, *, as_json: bool) -> None:
     if as_json:
         show_json(row)
         return
-    fields = {name.replace("_", " "): _cell(value) for name, value in _fields(row).items()}
+    fields = _cells(row)
     width = max(map(len, fields), default=0)
     for name, value in fields.items():
         click.echo(f"{name:{width}}  {value}")
@@ -96,7 +103,7 @@ def _cell(value: object) -> str:
         case None:
             return "-"
         case datetime():
-            return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+            return value.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
         case bytes():
             return value.hex()
         case list() | tuple():

@@ -1,5 +1,5 @@
-"""Pages for people: jobs, sites, changes and search in a browser. To come: nothing is here yet.
+"""The dashboard: HTML views of the API's own answers, at `/`.
 
-In: HTTP requests of a member. Out: HTML.
-Owns no table.
+In: a browser's request with a session cookie. Out: pages that work without JavaScript, and live parts of
+them as server-sent events. It owns no table; every figure comes from the API's handlers and `pipeline.reports`.
 """

@@ -1,4 +1,4 @@
-"""Backup and restore with PostgreSQL's own programs, which come with the embedded server."""
+"""Backup and restore with pg_dump, pg_restore and psql of the embedded server."""
 
 import asyncio
 import tempfile
@@ -10,22 +10,22 @@ from trapline.db import embedded
 from trapline.db.schemas import LEDGER
 from trapline.errors import InvalidInput, Unavailable
 
-Part = Literal["all", "schema", "data"]
+BackupPart = Literal["all", "schema", "data"]
 
-# Row-level security stays on: as member of the worker role the owner sees all rows, and without
-# being a superuser it could not switch it off.
+# Row-level security stays on: as a member of the worker role the owner sees all rows, and only a
+# superuser could switch it off.
 _COMMON = ("--no-owner", "--enable-row-security")
 
-# How each part is read from an archive. Tables without their ledger would be migrated again.
-_READS: dict[Part, tuple[tuple[str, ...], ...]] = {
+# The pg_restore runs for each part. Tables without their ledger would be migrated again.
+_RESTORE_RUNS: dict[BackupPart, tuple[tuple[str, ...], ...]] = {
     "all": ((),),
     "schema": (("--schema-only",), ("--data-only", f"--schema={LEDGER}")),
     "data": (("--data-only", f"--exclude-schema={LEDGER}"),),
 }
 
 
-async def backup(dsn: str, schemas: Sequence[str], target: Path, part: Part = "all") -> None:
-    """Write a compressed archive that `restore` reads. The file appears only when it is complete."""
+async def backup(dsn: str, schemas: Sequence[str], target: Path, part: BackupPart = "all") -> None:
+    """Write a compressed archive for `restore`. The file appears only when it is complete."""
     partial = target.with_name(target.name + ".partial")
     try:
         await _run(
@@ -42,14 +42,14 @@ async def backup(dsn: str, schemas: Sequence[str], target: Path, part: Part = "a
 
 
 async def restore(
-    dsn: str, source: Path, part: Part = "all", preparation: Sequence[str] = ()
+    dsn: str, source: Path, part: BackupPart = "all", preparation: Sequence[str] = ()
 ) -> None:
-    """Run the preparation and read the archive in one transaction: all of it or nothing."""
+    """Run the preparation and restore the archive in one transaction."""
     if not source.is_file():
         raise InvalidInput(f"There is no file {source}.")
     with tempfile.TemporaryDirectory(prefix="trapline-restore-") as directory:
         scripts = []
-        for number, flags in enumerate(_READS[part]):
+        for number, flags in enumerate(_RESTORE_RUNS[part]):
             script = Path(directory) / f"{number}.sql"
             await _run("pg_restore", *_COMMON, *flags, f"--file={script}", str(source))
             scripts.append(f"--file={script}")
@@ -66,7 +66,7 @@ async def restore(
         )
 
 
-def _selection(schemas: Sequence[str], part: Part) -> list[str]:
+def _selection(schemas: Sequence[str], part: BackupPart) -> list[str]:
     if part == "data":
         chosen = [f"--schema={schema}" for schema in schemas if schema != LEDGER]
         return ["--data-only", *chosen]
@@ -80,6 +80,6 @@ async def _run(program: str, *arguments: str) -> None:
     process = await asyncio.create_subprocess_exec(
         str(embedded.binary(program)), *arguments, stderr=asyncio.subprocess.PIPE
     )
-    _, complaint = await process.communicate()
+    _, errors = await process.communicate()
     if process.returncode:
-        raise Unavailable(f"{program} failed: {complaint.decode(errors='replace').strip()}")
+        raise Unavailable(f"{program} failed: {errors.decode(errors='replace').strip()}")

@@ -1,4 +1,4 @@
-"""One connection: its type, its role, its time limits, its JSON."""
+"""One connection: its type, role, time-outs and JSON codec."""
 
 import asyncio
 import socket
@@ -9,7 +9,7 @@ import asyncpg
 import msgspec
 from asyncpg.pool import PoolConnectionProxy
 
-from trapline.settings import Settings
+from trapline.settings import DatabaseSettings
 
 # Quoted, because asyncpg's classes are generic in their stubs alone.
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]"
@@ -18,7 +18,7 @@ OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 WORKER = "trapline_worker"
 TENANT = "trapline_tenant"
 
-# What asyncpg raises when the server closed a connection under us.
+# Raised by asyncpg when the server closed a connection in use.
 CUT_OFF = (
     ConnectionError,
     asyncpg.PostgresConnectionError,
@@ -29,10 +29,12 @@ CUT_OFF = (
     # A connection that is closed between two messages of one exchange.
     asyncpg.InternalClientError,
 )
-# And when there is no server to connect to, or it takes no more connections for now.
+# Also raised when no server is reachable, or it takes no more connections for now.
 LOST = (OSError, *CUT_OFF, asyncpg.TooManyConnectionsError)
+# Raised by a server that has no disk space or memory left: the same statement succeeds later.
+EXHAUSTED = (asyncpg.InsufficientResourcesError, asyncpg.PostgresIOError)
 
-# The types in which statements of ours take many values: arrays of rows and of the usual scalars.
+# The array types of our parameters: arrays of composite rows and of the usual scalars.
 _ARRAYS = (
     "SELECT array_agg(t.typarray) FROM pg_catalog.pg_type t"
     " LEFT JOIN pg_catalog.pg_class c ON c.oid = t.typrelid"
@@ -40,8 +42,8 @@ _ARRAYS = (
     "text,uuid,bytea,jsonb,date,timestamptz,interval}'::regtype[]))"
 )
 
-# A batch of pages is some megabytes in one message. What the system takes of it at once, a busy process
-# need not come back for: with the usual 200 KB it came back ten times, each time behind other work.
+# A batch of pages is one message of some megabytes. With the usual buffer of 200 KB the event loop had
+# to resume sending ten times, each time behind other work.
 _SEND_BUFFER: Final = 4 * 1024 * 1024
 
 _JSONB_VERSION = b"\x01"
@@ -49,31 +51,30 @@ _encode_json = msgspec.json.Encoder().encode
 _decode_json = msgspec.json.Decoder().decode
 
 
-class Session(asyncpg.Connection):
-    """A pooled connection. Whatever we set, we set LOCAL, so there is nothing to reset on release."""
+class PooledConnection(asyncpg.Connection):
+    """A pooled connection. Everything is SET LOCAL, so there is nothing to reset on release."""
 
-    # What the connections to one database have found out of the server's types, by their ids.
+    # The introspected types of one database, by oid, shared by its connections.
     types: ClassVar[dict[int, Any]]
-    # The ids of those that are asked for together with the first one.
+    # The oids to introspect together with the first one.
     arrays: ClassVar[list[int]]
 
     def __init__(self, protocol: Any, transport: asyncio.Transport, *more: Any) -> None:
         super().__init__(protocol, transport, *more)
-        _widen(transport)
+        _enlarge_send_buffer(transport)
 
     def get_reset_query(self) -> str:
         return ""
 
     async def _introspect_types(self, typeoids: Iterable[int], timeout: float | None) -> Any:  # noqa: ASYNC109 (asyncpg's own)
-        """Ask what types are made of once for all connections, and for all that we use at once.
+        """Introspect types once for all connections, and all that we use at once.
 
-        Else each connection asks anew for each statement; to plan that query takes the server 10 ms.
+        asyncpg would do so for each connection and statement; planning that query takes 10 ms.
         """
-        wanted = set(typeoids)
-        if wanted <= self.types.keys():
-            return list(self.types.values()), _Elsewhere()
-        asked = wanted.union(self.arrays)
-        rows, statement = await super()._introspect_types(asked, timeout)  # type: ignore[misc]
+        missing = set(typeoids)
+        if missing <= self.types.keys():
+            return list(self.types.values()), _CachedIntrospection()
+        rows, statement = await super()._introspect_types(missing.union(self.arrays), timeout)  # type: ignore[misc]
         self.types.update((row["oid"], row) for row in rows)
         return rows, statement
 
@@ -82,55 +83,57 @@ class Session(asyncpg.Connection):
         super()._drop_local_type_cache()  # type: ignore[misc]
 
 
-def _widen(transport: asyncio.Transport) -> None:
-    """Let the system take large messages whole. TCP sees to that by itself, and better."""
-    own = transport.get_extra_info("socket")
-    if own is not None and own.family == socket.AF_UNIX:
-        own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+def _enlarge_send_buffer(transport: asyncio.Transport) -> None:
+    """Let the kernel take large messages whole. TCP tunes its buffers itself, and better."""
+    unix = transport.get_extra_info("socket")
+    if unix is not None and unix.family == socket.AF_UNIX:
+        unix.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
 
 
-class _Elsewhere:
-    """The statement that found types on another connection: it has disturbed none of this one's."""
+class _CachedIntrospection:
+    """Stands for the introspection statement that ran on another connection."""
 
-    name = "elsewhere"
-
-
-def session_class() -> type[Session]:
-    """Return the class of one database's connections."""
-    return type("Session", (Session,), {"types": {}, "arrays": []})
+    name = "cached"
 
 
-async def begin(conn: Connection, sessions: type[Session]) -> None:
-    """Make a new connection of a pool ready."""
+def connection_class() -> type[PooledConnection]:
+    """Return the connection class of one database."""
+    return type("PooledConnection", (PooledConnection,), {"types": {}, "arrays": []})
+
+
+async def initialise(conn: Connection, sessions: type[PooledConnection]) -> None:
+    """Prepare a new connection of a pool."""
     await prepare(conn)
-    # When a server goes, another one may come, with types of its own.
+    # After a failover another server may have other type oids.
     conn.add_termination_listener(lambda _: sessions.types.clear())
     if not sessions.types:
         sessions.arrays = await conn.fetchval(_ARRAYS)
 
 
-def session(settings: Settings, role: str | None = None) -> dict[str, str]:
-    """Return the startup parameters of a connection of everyday work."""
+def session_parameters(
+    settings: DatabaseSettings, role: str | None = None, *, purpose: str | None = None
+) -> dict[str, str]:
+    """Return the startup parameters of a normal connection; pg_stat_activity shows its purpose."""
     parameters = {
-        "application_name": "trapline",
+        "application_name": "trapline" if purpose is None else f"trapline {purpose}",
         "statement_timeout": _milliseconds(settings.statement_timeout),
         "idle_in_transaction_session_timeout": _milliseconds(settings.idle_in_transaction_timeout),
         "TimeZone": "UTC",
     }
-    # As a startup parameter the role is the session's default: RESET ROLE does not leave it.
+    # As a startup parameter the role is the session's default: RESET ROLE keeps it.
     return parameters | ({"role": role} if role else {})
 
 
-def maintenance_session(settings: Settings) -> dict[str, str]:
+def maintenance_parameters(settings: DatabaseSettings) -> dict[str, str]:
     """Return the startup parameters for migrations, index builds and audits, as the owner."""
-    return session(settings) | {
+    return session_parameters(settings) | {
         "application_name": "trapline-maintenance",
         "statement_timeout": _milliseconds(settings.maintenance_timeout),
     }
 
 
 async def prepare(conn: Connection) -> None:
-    """Teach a new connection to carry jsonb as Python values."""
+    """Make a new connection encode and decode jsonb as Python values."""
     await conn.set_type_codec(
         "jsonb",
         schema="pg_catalog",
@@ -141,7 +144,7 @@ async def prepare(conn: Connection) -> None:
 
 
 async def connect(dsn: str, parameters: dict[str, str]) -> OwnConnection:
-    """Open a connection that belongs to no pool; one that nobody gets is not left open."""
+    """Open a connection outside the pools; it is closed if preparing it fails."""
     conn = await asyncpg.connect(dsn, server_settings=parameters)
     try:
         await prepare(conn)

@@ -1,17 +1,18 @@
-"""Ordered, hashed migrations, and functions and views that are re-run when they changed.
+"""Schema migrations: numbered, hashed files that run once, and functions and views that are re-created.
 
-In: a connection of the schema's owner, with the time limits of maintenance. Out: what was applied or reverted.
+In: a connection of the schema's owner, with the time-outs of maintenance. Out: the applied or reverted migrations.
 Owns the schema `trapline`: migration, functions.
 
     sql/migrations/NNNN_name.up.sql      runs once, in one transaction
-    sql/migrations/NNNN_name.down.sql    undoes it
-    sql/functions/*.sql                  re-run, in one transaction, after every change of theirs
-                                         and after every migration
+    sql/migrations/NNNN_name.down.sql    reverts it
+    sql/functions/*.sql                  re-run, in one transaction, after every change of one of them
+                                         and after every migration; functions that no file creates
+                                         any more are dropped
     sql/views/SCHEMA.sql                 the same, for the views of one schema
 
 A migration whose first line is `-- trapline: no-transaction` runs statement by statement, for
-CREATE INDEX CONCURRENTLY. Each of its statements must bear being run twice (IF NOT EXISTS), for
-when it is interrupted it starts again from the top.
+CREATE INDEX CONCURRENTLY. Its statements must be idempotent (IF NOT EXISTS), because after an
+interruption it starts again from the top.
 """
 
 import asyncio
@@ -30,9 +31,9 @@ from typing import Final
 
 import asyncpg
 
-from trapline.db import views
+from trapline.db import compatibility_views, schemas
 from trapline.db.connection import OwnConnection
-from trapline.db.statements import split
+from trapline.db.sql_split import split_statements
 from trapline.errors import MigrationError
 from trapline.logs import get_logger
 
@@ -43,12 +44,20 @@ NO_TRANSACTION: Final = "-- trapline: no-transaction"
 
 _LOCK: Final = 0x74_72_61_70_6C_69_6E_65  # "trapline" in ASCII
 _LOCK_POLL: Final = 0.1
-# A waiting ALTER TABLE makes everyone queue behind it, so it gives up soon and comes back later.
+# All other transactions queue behind a waiting ALTER TABLE, so it gives up soon and tries again later.
 _SHORT_LOCK_WAIT: Final = "SET lock_timeout = '2s'"
 _LOCK_ATTEMPTS: Final = 60
 _LOCK_PAUSE: Final = 1.0
 
 _FILE: Final = re.compile(r"(?P<number>\d{4})_(?P<word>[a-z0-9_]+)\.(?P<way>up|down)\.sql")
+
+_CREATED_FUNCTION: Final = re.compile(r"CREATE (?:OR REPLACE )?FUNCTION ([a-z_]+\.[a-z_]+)")
+_ORPHANS: Final = """
+SELECT string_agg(p.oid::regprocedure::text, ', ') FROM pg_proc p
+JOIN pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname = ANY ($1) AND n.nspname || '.' || p.proname <> ALL ($2)
+    AND p.xmin <> pg_current_xact_id()::xid
+"""
 
 _LEDGER: Final = """
 CREATE SCHEMA IF NOT EXISTS trapline;
@@ -68,7 +77,7 @@ CREATE TABLE IF NOT EXISTS trapline.functions (
 
 @dataclass(frozen=True)
 class Migration:
-    """One numbered pair of files."""
+    """A numbered pair of files."""
 
     number: int
     name: str
@@ -81,37 +90,37 @@ class Migration:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """What one step did, and how long it took."""
+class AppliedMigration:
+    """An applied or reverted migration, and how long it took."""
 
     name: str
     duration: timedelta
 
 
-class State(StrEnum):
+class MigrationState(StrEnum):
     APPLIED = "applied"
     PENDING = "pending"
     CHANGED = "changed"
-    """Applied, but its file is another one now."""
+    """Applied, but its file was edited since."""
     UNKNOWN = "unknown"
     """Applied, but this version of Trapline has no such file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class MigrationStatus:
     name: str
-    state: State
+    state: MigrationState
     applied_at: datetime | None = None
 
 
-async def upgrade(conn: OwnConnection, *, sql: Path = SQL) -> list[Applied]:
-    """Apply what is missing. Many processes may call this at once: one works, the others wait."""
+async def upgrade(conn: OwnConnection, *, sql: Path = SQL) -> list[AppliedMigration]:
+    """Apply the missing migrations. Processes that call this at once wait for each other."""
     migrations = load(sql)
-    async with _sole_migrator(conn):
-        applied = await _checked(conn, migrations)
+    async with _migration_lock(conn):
+        applied = await _applied_names(conn, migrations)
         missing = [m for m in migrations if m.name not in applied]
         if missing:
-            await views.drop(conn)
+            await compatibility_views.drop(conn)
         done = [await _apply(conn, m) for m in missing]
         await _run_functions(conn, sql, migrations)
         return done
@@ -122,36 +131,36 @@ async def downgrade(
     *,
     to: int | None = None,
     sql: Path = SQL,
-) -> list[Applied]:
+) -> list[AppliedMigration]:
     """Revert the last migration, or every one numbered above `to`, newest first."""
     migrations = load(sql)
-    async with _sole_migrator(conn):
-        applied = await _checked(conn, migrations)
+    async with _migration_lock(conn):
+        applied = await _applied_names(conn, migrations)
         present = [m for m in reversed(migrations) if m.name in applied]
-        doomed = present[:1] if to is None else [m for m in present if m.number > to]
-        if doomed:
-            await views.drop(conn)
-        return [await _revert(conn, m) for m in doomed]
+        to_revert = present[:1] if to is None else [m for m in present if m.number > to]
+        if to_revert:
+            await compatibility_views.drop(conn)
+        return [await _revert(conn, m) for m in to_revert]
 
 
-async def status(conn: OwnConnection, *, sql: Path = SQL) -> list[Status]:
-    """Compare the files with the database; changes nothing."""
+async def status(conn: OwnConnection, *, sql: Path = SQL) -> list[MigrationStatus]:
+    """Compare the files with the database, without changes."""
     rows = await _ledger(conn)
     known = {m.name: m for m in load(sql)}
     return [_status_of(name, known.get(name), rows.get(name)) for name in sorted({*known, *rows})]
 
 
-def _status_of(name: str, file: Migration | None, row: asyncpg.Record | None) -> Status:
+def _status_of(name: str, file: Migration | None, row: asyncpg.Record | None) -> MigrationStatus:
     if row is None:
-        return Status(name, State.PENDING)
+        return MigrationStatus(name, MigrationState.PENDING)
     if file is None:
-        return Status(name, State.UNKNOWN, row["applied_at"])
-    state = State.APPLIED if row["sha256"] == file.sha256 else State.CHANGED
-    return Status(name, state, row["applied_at"])
+        return MigrationStatus(name, MigrationState.UNKNOWN, row["applied_at"])
+    state = MigrationState.APPLIED if row["sha256"] == file.sha256 else MigrationState.CHANGED
+    return MigrationStatus(name, state, row["applied_at"])
 
 
 def load(sql: Path = SQL) -> list[Migration]:
-    """Read the migrations in order; a misnamed, doubled or half missing one is an error."""
+    """Read the migrations in order; a misnamed, duplicate or incomplete one is an error."""
     pairs: dict[str, dict[str, str]] = {}
     for path in sorted((sql / "migrations").glob("*.sql")):
         match = _FILE.fullmatch(path.name)
@@ -170,11 +179,11 @@ def load(sql: Path = SQL) -> list[Migration]:
 
 
 @asynccontextmanager
-async def _sole_migrator(conn: OwnConnection) -> AsyncIterator[None]:
-    """Hold the migration lock of this database, and have its ledger ready.
+async def _migration_lock(conn: OwnConnection) -> AsyncIterator[None]:
+    """Hold the migration lock of this database, and ensure its ledger exists.
 
-    Polling instead of waiting in pg_advisory_lock: a waiting statement holds a snapshot, and
-    CREATE INDEX CONCURRENTLY in the process that works would wait for it in turn, for ever.
+    It polls instead of waiting in pg_advisory_lock: a waiting statement holds a snapshot, and
+    CREATE INDEX CONCURRENTLY in the process with the lock would wait for that snapshot: a deadlock.
     """
     while not await conn.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK):  # noqa: ASYNC110 (another process has it)
         await asyncio.sleep(_LOCK_POLL)
@@ -196,8 +205,8 @@ async def _ledger(conn: OwnConnection) -> dict[str, asyncpg.Record]:
     return {row["name"]: row for row in rows}
 
 
-async def _checked(conn: OwnConnection, migrations: Sequence[Migration]) -> set[str]:
-    """Return the names that are applied, once they are sure to fit these files."""
+async def _applied_names(conn: OwnConnection, migrations: Sequence[Migration]) -> set[str]:
+    """Return the names of the applied migrations after checking them against the files."""
     rows = await _ledger(conn)
     known = {m.name: m for m in migrations}
     _refuse_unknown(rows.keys() - known.keys(), max(known, default="0000"))
@@ -224,7 +233,7 @@ def _refuse_unknown(unknown: set[str], newest_known: str) -> None:
 
 
 def _refuse_late(pending: set[str], newest_applied: str) -> None:
-    """Two branches may each have added a migration; only one order of them was ever tested."""
+    """Refuse migrations of two branches in an order that was never tested."""
     late = min(pending, default=newest_applied)
     if late < newest_applied:
         raise MigrationError(
@@ -233,7 +242,7 @@ def _refuse_late(pending: set[str], newest_applied: str) -> None:
         )
 
 
-async def _apply(conn: OwnConnection, migration: Migration) -> Applied:
+async def _apply(conn: OwnConnection, migration: Migration) -> AppliedMigration:
     async def record(seconds: float) -> None:
         await conn.execute(
             "INSERT INTO trapline.migration (name, sha256, duration) VALUES ($1, $2, $3)",
@@ -243,23 +252,23 @@ async def _apply(conn: OwnConnection, migration: Migration) -> Applied:
         )
 
     seconds = await _run(conn, f"{migration.name}.up.sql", migration.up, record)
-    return Applied(migration.name, timedelta(seconds=seconds))
+    return AppliedMigration(migration.name, timedelta(seconds=seconds))
 
 
-async def _revert(conn: OwnConnection, migration: Migration) -> Applied:
+async def _revert(conn: OwnConnection, migration: Migration) -> AppliedMigration:
     async def record(_seconds: float) -> None:
         await conn.execute("DELETE FROM trapline.migration WHERE name = $1", migration.name)
-        # It may have dropped some of them: the next upgrade makes them all again.
+        # It may have dropped some of them: the next upgrade creates them all again.
         await conn.execute("DELETE FROM trapline.functions")
 
     seconds = await _run(conn, f"{migration.name}.down.sql", migration.down, record)
-    return Applied(migration.name, timedelta(seconds=seconds))
+    return AppliedMigration(migration.name, timedelta(seconds=seconds))
 
 
 async def _run(
     conn: OwnConnection, file: str, script: str, record: Callable[[float], Awaitable[None]]
 ) -> float:
-    """Run a file and record that it ran; return how many seconds it took."""
+    """Run a file and record it in the ledger; return the seconds it took."""
     begin = time.monotonic()
 
     async def in_one_transaction() -> None:
@@ -269,10 +278,10 @@ async def _run(
 
     try:
         if script.startswith(NO_TRANSACTION):
-            await _one_by_one(conn, script)
+            await _run_without_transaction(conn, script)
             await record(time.monotonic() - begin)
         else:
-            await _patiently(in_one_transaction)
+            await _with_lock_retries(in_one_transaction)
     except asyncpg.PostgresError as error:
         raise MigrationError(f"{file} failed: {error}") from error
     seconds = time.monotonic() - begin
@@ -280,24 +289,24 @@ async def _run(
     return seconds
 
 
-async def _one_by_one(conn: OwnConnection, script: str) -> None:
+async def _run_without_transaction(conn: OwnConnection, script: str) -> None:
     await _drop_half_built_indexes(conn, script)
-    for statement in split(script):
+    for statement in split_statements(script):
         if re.search(r"\bCONCURRENTLY\b", statement, re.IGNORECASE):
-            await _concurrently(conn, statement)
+            await _run_concurrently(conn, statement)
         else:
-            await _patiently(partial(conn.execute, statement))
+            await _with_lock_retries(partial(conn.execute, statement))
 
 
-async def _concurrently(conn: OwnConnection, statement: str) -> None:
-    """Wait for as long as it takes: that holds nobody up, and giving up leaves an invalid index."""
+async def _run_concurrently(conn: OwnConnection, statement: str) -> None:
+    """Run without a lock time-out: waiting blocks nobody, and giving up leaves an invalid index."""
     await conn.execute("SET lock_timeout = 0")
     await conn.execute(statement)
     await conn.execute(_SHORT_LOCK_WAIT)
 
 
 async def _drop_half_built_indexes(conn: OwnConnection, script: str) -> None:
-    """IF NOT EXISTS would take the ruin of an interrupted build for the index itself."""
+    """Drop invalid indexes of interrupted builds, which IF NOT EXISTS would mistake for valid ones."""
     invalid = await conn.fetch(
         "SELECT format('%I.%I', n.nspname, c.relname) AS full_name, c.relname AS name"
         " FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
@@ -306,11 +315,11 @@ async def _drop_half_built_indexes(conn: OwnConnection, script: str) -> None:
     )
     for row in invalid:
         if re.search(rf"\b{re.escape(row['name'])}\b", script):
-            await _concurrently(conn, f"DROP INDEX CONCURRENTLY {row['full_name']}")
+            await _run_concurrently(conn, f"DROP INDEX CONCURRENTLY {row['full_name']}")
 
 
-async def _patiently(action: Callable[[], Awaitable[object]]) -> None:
-    """Try again while someone else holds a lock for longer than our short lock_timeout."""
+async def _with_lock_retries(action: Callable[[], Awaitable[object]]) -> None:
+    """Try again while another transaction holds a lock for longer than our short lock_timeout."""
     for attempt in range(1, _LOCK_ATTEMPTS + 1):
         try:
             await action()
@@ -323,11 +332,11 @@ async def _patiently(action: Callable[[], Awaitable[object]]) -> None:
 
 
 async def _run_functions(conn: OwnConnection, sql: Path, migrations: Sequence[Migration]) -> None:
-    """Re-run all functions and views when one of them, or what they stand on, changed."""
+    """Re-create all functions and views if one of them or a migration changed."""
     files = sorted((sql / "functions").glob("*.sql"))
-    seen = await views.wanted(conn, sql / "views")
+    views = await compatibility_views.runnable_files(conn, sql / "views")
     digest = sha256("".join(m.sha256 for m in migrations).encode())
-    for path in (*files, *seen):
+    for path in (*files, *views):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     if digest.hexdigest() == await conn.fetchval("SELECT sha256 FROM trapline.functions"):
         return
@@ -336,17 +345,26 @@ async def _run_functions(conn: OwnConnection, sql: Path, migrations: Sequence[Mi
         async with conn.transaction():
             for path in files:
                 await _run_function_file(conn, path)
-            for path in seen:
-                await views.enter(conn, path.stem)
+            for path in views:
+                await compatibility_views.create_schema(conn, path.stem)
                 await _run_function_file(conn, path)
-                await views.grant(conn, path.stem)
+                await compatibility_views.grant(conn, path.stem)
+            await _drop_orphaned_functions(conn, migrations)
             await conn.execute(
                 "INSERT INTO trapline.functions (sha256) VALUES ($1)"
                 " ON CONFLICT (only_row) DO UPDATE SET sha256 = $1, applied_at = now()",
                 digest.hexdigest(),
             )
 
-    await _patiently(in_one_transaction)
+    await _with_lock_retries(in_one_transaction)
+
+
+async def _drop_orphaned_functions(conn: OwnConnection, migrations: Sequence[Migration]) -> None:
+    """Drop functions that neither a migration nor this transaction has created."""
+    permanent = [name for m in migrations for name in _CREATED_FUNCTION.findall(m.up)]
+    orphans = await conn.fetchval(_ORPHANS, list(schemas.SCHEMAS), permanent)
+    if orphans is not None:
+        await conn.execute(f"DROP FUNCTION {orphans}")
 
 
 async def _run_function_file(conn: OwnConnection, path: Path) -> None:

@@ -1,13 +1,13 @@
-"""Pools of connections, by role, and the only ways to get a transaction.
+"""Connection pools by role, and the only ways to get a transaction.
 
 `system_tx` acts as the worker role, over all organisations; `tenant_tx` as the tenant role, for
-one. LISTEN and advisory locks need a connection of their own: `dedicated`.
+one. LISTEN and advisory locks need a dedicated connection: `dedicated`.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 from uuid import UUID
 
@@ -15,24 +15,25 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 from asyncpg.transaction import Transaction
 
-from trapline.db import connection, embedded, migrate, requirements, roles
-from trapline.db.connection import LOST, TENANT, WORKER, Connection, OwnConnection, Session
-from trapline.db.standby import Pool, Standby
+from trapline.db import connection, embedded, migrate, roles, server_requirements
+from trapline.db.connection import LOST, TENANT, WORKER, Connection, OwnConnection, PooledConnection
+from trapline.db.resource_shortage import ResourceShortage
+from trapline.db.sticky_connection import Pool, StickyConnection
 from trapline.errors import DatabaseUnavailable, Forbidden
 from trapline.logs import get_logger
 from trapline.model import MemberId, OrganisationId
-from trapline.settings import Settings
+from trapline.settings import DatabaseSettings, Settings
 
 log = get_logger(__name__)
 
-# How long a transaction waits for a server that is away: a restart of PostgreSQL takes seconds.
-_PATIENCE = 20.0
+# Seconds that a transaction waits for an unreachable server: a restart of PostgreSQL takes a few.
+_SERVER_WAIT = 20.0
 _PAUSE = 0.2
-# Connections for claiming and finishing: two turns go on at a time, and beside them one batch is stored.
-_STEADY = 3
+# Connections for claiming and finishing: two claims run at a time, and beside them one batch is stored.
+_STEADY_CONNECTIONS = 3
 
-# Both in one message: a transaction of a tenant begins as fast as any other.
-_ENTER = (
+# In one message, so that a tenant's transaction begins as fast as any other.
+_BEGIN_TENANT = (
     "BEGIN; SELECT set_config('trapline.organisation_id', '{organisation}', true),"
     " set_config('trapline.member_id', '{member}', true)"
 )
@@ -48,9 +49,10 @@ class Database:
     settings: Settings
     worker_pool: Pool
     tenant_pool: Pool
-    standby: Standby
-    # For claiming and finishing alone, where there are enough connections for that.
+    sticky: StickyConnection
+    # For claiming and finishing only; None where the pool is too small.
     steady_pool: "Pool | None" = None
+    shortage: ResourceShortage = field(default_factory=ResourceShortage)
 
     @property
     def dsn(self) -> str:
@@ -59,44 +61,45 @@ class Database:
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: Settings) -> AsyncIterator["Database"]:
-        """Start or find the server, bring its schema up to date, and connect."""
-        async with server(settings) as found:
-            async with owner(found.dsn, settings) as conn:
+        """Start or find the server, migrate its schema, and connect."""
+        async with server(settings.database) as found:
+            async with owner(found.dsn, settings.database) as conn:
                 await prepare(conn)
             async with cls.connect(found, settings) as database:
                 yield database
 
     @classmethod
     @asynccontextmanager
-    async def connect(cls, found: "Server", settings: Settings) -> AsyncIterator["Database"]:
+    async def connect(cls, server: "Server", settings: Settings) -> AsyncIterator["Database"]:
         """Connect to a database whose schema is up to date."""
         async with AsyncExitStack() as stack:
-            # API and CLI have few transactions at once; the rest is for the workers.
-            tenants = max(1, settings.pool_size // 3)
-            workers = settings.pool_size - tenants
-            steady = _STEADY if workers >= 2 * _STEADY else 0
-            sessions = connection.session_class()
+            # The API and the CLI run few transactions at once; the workers get the rest.
+            tenants = max(1, settings.database.pool_size // 3)
+            workers = settings.database.pool_size - tenants
+            steady = _STEADY_CONNECTIONS if workers >= 2 * _STEADY_CONNECTIONS else 0
+            sessions = connection.connection_class()
 
-            async def pool(role: str, size: int) -> Pool:
-                opening = _pool(found.dsn, settings, sessions, role, size)
+            async def pool(role: str, size: int, purpose: str) -> Pool:
+                parameters = connection.session_parameters(settings.database, role, purpose=purpose)
+                opening = _pool(server.dsn, settings.database, sessions, parameters, size)
                 return await stack.enter_async_context(opening)
 
-            worker_pool = await pool(WORKER, workers - steady)
-            tenant_pool = await pool(TENANT, tenants)
-            steady_pool = await pool(WORKER, steady) if steady else None
+            worker_pool = await pool(WORKER, workers - steady, "worker")
+            tenant_pool = await pool(TENANT, tenants, "tenant")
+            steady_pool = await pool(WORKER, steady, "claims") if steady else None
             pools = [one for one in (worker_pool, tenant_pool, steady_pool) if one is not None]
-            renewal = asyncio.create_task(_renew(pools, settings))
+            renewal = asyncio.create_task(_renew(pools, settings.database.connection_max_age))
             stack.callback(renewal.cancel)
-            standby = Standby(worker_pool)
-            stack.push_async_callback(standby.aclose)
-            yield cls(found, settings, worker_pool, tenant_pool, standby, steady_pool)
+            sticky = StickyConnection(worker_pool)
+            stack.push_async_callback(sticky.aclose)
+            yield cls(server, settings, worker_pool, tenant_pool, sticky, steady_pool)
 
     def _system_pool(self, *, steady: bool) -> Pool:
         """Return the pool for the system's work.
 
-        What is run all the time is steady: on connections of its own, each of which soon has all its
-        plans. Else every other statement may push it to a new one, where PostgreSQL has to make
-        them anew: that takes it a tenth of a second.
+        Claiming and finishing run all the time, on steady connections that soon hold all their cached
+        plans. On a shared pool any statement may push them to a new connection, where PostgreSQL
+        plans anew: a tenth of a second.
         """
         return self.steady_pool if steady and self.steady_pool is not None else self.worker_pool
 
@@ -107,38 +110,37 @@ class Database:
             yield conn
 
     @asynccontextmanager
-    async def system_statement(self, *, steady: bool = False) -> AsyncIterator[Connection]:
-        """Lend a connection for one statement of the system, which is its own transaction.
+    async def system_autocommit(self, *, steady: bool = False) -> AsyncIterator[Connection]:
+        """Lend a connection in autocommit for one statement of the system.
 
-        It saves the round trips of BEGIN and COMMIT. A server that is away is the caller's to wait for.
+        This saves the round trips of BEGIN and COMMIT. It does not wait for an unreachable server.
         """
         conn = await self._system_pool(steady=steady).acquire()
         try:
             yield conn
         finally:
-            await _give_back(conn)
+            await _release(conn)
 
-    async def statement(self, run: Callable[[Connection], Awaitable[T]]) -> T:
-        """Run one statement of the system, or a few that only read, on a live connection.
+    async def run_statement(self, run: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run one statement of the system, or a few that only read, in autocommit.
 
-        Each is its own transaction. When the connection is lost they run again on another one: that
-        must do no harm.
+        When the connection is lost they run again on another one, so they must be idempotent.
         """
-        deadline = asyncio.get_running_loop().time() + _PATIENCE
+        deadline = asyncio.get_running_loop().time() + _SERVER_WAIT
         while True:
             try:
-                return await self.standby.run(run)
+                return await self.sticky.run(run)
             except LOST as error:
-                await _wait_for(self.server, error, deadline)
+                await _wait_for_server(self.server, error, deadline)
 
     @asynccontextmanager
     async def tenant_tx(
         self, organisation_id: OrganisationId, member_id: MemberId | None = None
     ) -> AsyncIterator[Connection]:
-        """Open a transaction that sees one organisation's rows, as its key or as one member."""
-        # Parsed once more, since they become a part of a statement.
+        """Open a transaction that sees one organisation's rows, for its API key or for one member."""
+        # Parsed once more, because they become part of a statement.
         organisation, member = UUID(str(organisation_id)), member_id and UUID(str(member_id))
-        begin = _ENTER.format(organisation=organisation, member=member or "")
+        begin = _BEGIN_TENANT.format(organisation=organisation, member=member or "")
         async with _transaction(self.server, self.tenant_pool, begin) as conn:
             if member_id is not None and not await conn.fetchval(
                 "SELECT EXISTS (SELECT FROM tenancy.member WHERE id = $1)", member_id
@@ -146,13 +148,18 @@ class Database:
                 raise Forbidden("This member does not belong to that organisation.")
             yield conn
 
-    async def dedicated(self) -> OwnConnection:
-        """Open a connection outside the pools, for LISTEN and advisory locks. The caller closes."""
-        return await connection.connect(self.dsn, connection.session(self.settings, WORKER))
+    async def dedicated(self, purpose: str) -> OwnConnection:
+        """Open a connection outside the pools, for LISTEN and advisory locks. The caller closes it."""
+        parameters = connection.session_parameters(self.settings.database, WORKER, purpose=purpose)
+        return await connection.connect(self.dsn, parameters)
+
+    def owner(self) -> AbstractAsyncContextManager[OwnConnection]:
+        """Open a connection as the schema's owner, outside the pools; it is closed with the block."""
+        return owner(self.dsn, self.settings.database)
 
 
 class Server(Protocol):
-    """A PostgreSQL: where it is, and how to wait until it takes connections."""
+    """A PostgreSQL server: its DSN, and how to wait until it takes connections."""
 
     @property
     def dsn(self) -> str: ...
@@ -162,7 +169,7 @@ class Server(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExternalServer:
-    """A PostgreSQL that others run: when it is away, all we can do is try again."""
+    """A PostgreSQL that others run: when it is unreachable, we can only try again."""
 
     dsn: str
 
@@ -171,7 +178,7 @@ class ExternalServer:
 
 
 @asynccontextmanager
-async def server(settings: Settings) -> AsyncIterator[Server]:
+async def server(settings: DatabaseSettings) -> AsyncIterator[Server]:
     """Yield the external PostgreSQL, or the embedded one, which runs as long as it is held."""
     external = settings.external_dsn()
     if external is not None:
@@ -182,10 +189,10 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
 
 
 @asynccontextmanager
-async def owner(dsn: str, settings: Settings) -> AsyncIterator[OwnConnection]:
+async def owner(dsn: str, settings: DatabaseSettings) -> AsyncIterator[OwnConnection]:
     """Connect as the owner of the schema, with the long time limits of maintenance."""
     try:
-        conn = await connection.connect(dsn, connection.maintenance_session(settings))
+        conn = await connection.connect(dsn, connection.maintenance_parameters(settings))
     except (*LOST, asyncpg.PostgresError, ValueError) as error:
         raise DatabaseUnavailable(f"PostgreSQL cannot be reached: {error}") from error
     try:
@@ -194,65 +201,69 @@ async def owner(dsn: str, settings: Settings) -> AsyncIterator[OwnConnection]:
         await conn.close()
 
 
-async def prepare(conn: OwnConnection) -> list[migrate.Applied]:
-    """Make the database ready for this version of Trapline; say what had to be applied."""
+async def prepare(conn: OwnConnection) -> list[migrate.AppliedMigration]:
+    """Migrate the database to this version of Trapline; return what was applied."""
     await prepare_server(conn)
     return await migrate.upgrade(conn)
 
 
 async def prepare_server(conn: Connection) -> None:
-    """Check the server, and make the roles and extensions that the schema needs."""
-    await requirements.require(conn)
+    """Check the server, and create the roles and extensions that the schema needs."""
+    await server_requirements.require(conn)
     await roles.ensure(conn)
-    await requirements.install_extensions(conn)
+    await server_requirements.install_extensions(conn)
 
 
 @asynccontextmanager
 async def _pool(
-    dsn: str, settings: Settings, sessions: type[Session], role: str, size: int
+    dsn: str,
+    settings: DatabaseSettings,
+    sessions: type[PooledConnection],
+    parameters: dict[str, str],
+    size: int,
 ) -> AsyncIterator[Pool]:
     pool = asyncpg.create_pool(
         dsn,
         min_size=0,
         max_size=size,
         max_inactive_connection_lifetime=settings.connection_max_idle,
-        server_settings=connection.session(settings, role),
-        init=lambda conn: connection.begin(conn, sessions),
+        server_settings=parameters,
+        init=lambda conn: connection.initialise(conn, sessions),
         connection_class=sessions,
     )
     async with pool:
         yield pool
 
 
-async def _renew(pools: Sequence[Pool], settings: Settings) -> None:
+async def _renew(pools: Sequence[Pool], max_age: float) -> None:
     """Replace connections by age, so that no backend keeps its memory for ever."""
     while True:
-        await asyncio.sleep(settings.connection_max_age)
+        await asyncio.sleep(max_age)
         for pool in pools:
             await pool.expire_connections()
 
 
 @asynccontextmanager
 async def _transaction(
-    found: Server, pool: Pool, begin: str | None = None
+    server: Server, pool: Pool, begin: str | None = None
 ) -> AsyncIterator[Connection]:
-    conn, transaction = await _begin(found, pool, begin)
+    conn, transaction = await _begin(server, pool, begin)
     try:
         yield conn
     except BaseException:
-        # A lost connection has nothing to roll back, and why it was lost is the error to raise.
+        # A lost connection has nothing to roll back; the original error is the one to raise.
         with suppress(*LOST):
-            await _end(conn, transaction.rollback())
+            await _finish(conn, transaction.rollback())
         raise
     else:
-        await _end(conn, transaction.commit())
+        await _finish(conn, transaction.commit())
     finally:
-        await _give_back(conn)
+        await _release(conn)
 
 
 @dataclass(frozen=True, slots=True)
-class _Begun:
-    """A transaction that begins with a statement of its own."""
+class _StartedTransaction:
+    """A transaction with its own BEGIN statement."""
 
     conn: "PoolConnectionProxy[asyncpg.Record]"
     begin: str
@@ -267,60 +278,62 @@ class _Begun:
         await self.conn.execute("ROLLBACK")
 
 
-async def _give_back(conn: "PoolConnectionProxy[asyncpg.Record]") -> None:
+async def _release(conn: "PoolConnectionProxy[asyncpg.Record]") -> None:
     """Return a connection to its pool.
 
-    asyncpg's own way makes a task of it, lest someone cancels it half-way. Ours have nothing to
-    reset and so nothing to wait for; one that has is closed when that is cancelled.
+    asyncpg's own `release` starts a task, in case it is cancelled half-way. Our connections have
+    nothing to reset, so there is nothing to wait for.
     """
-    # It takes a connection back by itself when it sees it close.
-    if conn._con is not None:  # type: ignore[attr-defined]  # noqa: SLF001 (as its own way asks)
-        await conn._holder.release(None)  # noqa: SLF001 (as its own way does)
+    # asyncpg has already taken back a connection that closed.
+    if conn._con is not None:  # type: ignore[attr-defined]  # noqa: SLF001 (as `release` asks)
+        await conn._holder.release(None)  # noqa: SLF001 (as `release` does)
 
 
-async def _end(
-    conn: "PoolConnectionProxy[asyncpg.Record]", ending: Coroutine[object, object, None]
+async def _finish(
+    conn: "PoolConnectionProxy[asyncpg.Record]", statement: Coroutine[object, object, None]
 ) -> None:
-    """Commit or roll back; when cancelled meanwhile, nobody knows which, and the connection goes."""
+    """Commit or roll back; when cancelled meanwhile the outcome is unknown, so the connection is closed."""
     try:
-        await ending
+        await statement
     except asyncio.CancelledError:
         conn.terminate()
         raise
 
 
 async def _begin(
-    found: Server, pool: Pool, begin: str | None
-) -> tuple["PoolConnectionProxy[asyncpg.Record]", "Transaction | _Begun"]:
-    """Begin on a live connection: until the first statement has run, a lost one can be replaced."""
-    deadline = asyncio.get_running_loop().time() + _PATIENCE
+    server: Server, pool: Pool, begin: str | None
+) -> tuple["PoolConnectionProxy[asyncpg.Record]", "Transaction | _StartedTransaction"]:
+    """Begin on a live connection: before the first statement a lost one can be replaced."""
+    deadline = asyncio.get_running_loop().time() + _SERVER_WAIT
     while True:
         try:
             conn = await pool.acquire()
         except LOST as error:
-            await _wait_for(found, error, deadline)
+            await _wait_for_server(server, error, deadline)
             continue
-        transaction = conn.transaction() if begin is None else _Begun(conn, begin)
+        transaction = conn.transaction() if begin is None else _StartedTransaction(conn, begin)
         try:
             await transaction.start()
         except LOST as error:
-            # asyncpg takes a connection back by itself when it sees it close.
+            # asyncpg has already taken back a connection that closed.
             with suppress(asyncpg.InterfaceError):
                 conn.terminate()
-            await _give_back(conn)
-            await _wait_for(found, error, deadline)
+            await _release(conn)
+            await _wait_for_server(server, error, deadline)
         except BaseException:
-            # Cancelled between BEGIN and its answer: nobody knows whether a transaction is open.
+            # Cancelled between BEGIN and its response: a transaction may or may not be open.
             with suppress(asyncpg.InterfaceError):
                 conn.terminate()
-            await _give_back(conn)
+            await _release(conn)
             raise
         else:
             return conn, transaction
 
 
-async def _wait_for(found: Server, error: Exception, deadline: float) -> None:
+async def _wait_for_server(server: Server, error: Exception, deadline: float) -> None:
     if asyncio.get_running_loop().time() > deadline:
-        raise DatabaseUnavailable(f"PostgreSQL went away and did not come back: {error}") from error
-    log.warning("PostgreSQL is away", error=str(error))
-    await found.started()
+        raise DatabaseUnavailable(
+            f"PostgreSQL became unreachable and did not return: {error}"
+        ) from error
+    log.warning("PostgreSQL is unreachable", error=str(error))
+    await server.started()

@@ -1,4 +1,4 @@
-"""The worker role and the tenant role: made once per cluster, by whoever comes first."""
+"""The worker role and the tenant role, created once per cluster."""
 
 import asyncio
 import random
@@ -8,8 +8,8 @@ import asyncpg
 from trapline.db.connection import TENANT, WORKER, Connection
 from trapline.errors import DatabaseUnavailable
 
-# Roles belong to the cluster, so no lock of one database can order two databases that make them at
-# once. These are what the loser of that race sees; it looks again and finds the work done.
+# Roles belong to the cluster, so no lock of one database can serialise two databases that create them
+# at once. The loser of that race gets one of these errors, and tries again.
 _RACED = (
     asyncpg.DuplicateObjectError,
     asyncpg.UniqueViolationError,
@@ -25,21 +25,21 @@ ADMINISTRATOR_SQL = (
 
 
 async def missing(conn: Connection) -> str:
-    """Return the SQL that an administrator must run, or nothing when all is well or can be made."""
+    """Return the SQL that an administrator must run; empty if the roles exist or can be created."""
     user = await conn.fetchval("SELECT quote_ident(session_user)")
     may_create = await conn.fetchval(
         "SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = session_user"
     )
-    there = [
+    usable = [
         await conn.fetchval("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", role)
         and await conn.fetchval(_MAY_ACT_AS, role)
         for role in (WORKER, TENANT)
     ]
-    return "" if may_create or all(there) else ADMINISTRATOR_SQL.format(user=user)
+    return "" if may_create or all(usable) else ADMINISTRATOR_SQL.format(user=user)
 
 
 async def ensure(conn: Connection) -> None:
-    """Make both roles, and make the login user a member of them, where that is missing."""
+    """Create both roles and make the login user a member of them, where missing."""
     for _ in range(_ATTEMPTS):
         try:
             for role in (WORKER, TENANT):
@@ -53,7 +53,9 @@ async def ensure(conn: Connection) -> None:
             ) from None
         else:
             return
-    raise DatabaseUnavailable("The roles of Trapline could not be created: too many at once.")
+    raise DatabaseUnavailable(
+        "The roles of Trapline could not be created: too many databases create them at once. Try again."
+    )
 
 
 async def _ensure_one(conn: Connection, role: str) -> None:

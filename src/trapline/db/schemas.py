@@ -1,10 +1,10 @@
-"""The PostgreSQL schemas that are ours: one per package, and those that other tools expect."""
+"""Trapline's PostgreSQL schemas: one for each package, and those of the compatibility views."""
 
 from typing import Final
 
 from trapline.db.connection import Connection
 
-# Holds which migrations have run; it belongs to the schema more than to the data.
+# Lists the applied migrations; it is part of the schema more than of the data.
 LEDGER: Final = "trapline"
 
 SCHEMAS: Final = (
@@ -21,8 +21,8 @@ SCHEMAS: Final = (
     "measure",
 )
 
-# Views under the names of others, for programs that were written for those: read only, so they
-# hold nothing. A schema of such a name that is not marked as ours belongs to someone else.
+# Compatibility views under the names of other systems, read only and without data. A schema of such
+# a name without our mark belongs to another program.
 VIEWS: Final = ("nuq", "webhook", "rag", "app", "lexicon", "bee", "unobtanium", "observability")
 VIEW_MARK: Final = "Read-only views of Trapline: docs/views.md"
 
@@ -40,7 +40,7 @@ async def present(conn: Connection) -> list[str]:
 
 
 async def foreign(conn: Connection) -> set[str]:
-    """Return the schemas that have the name of one with views, but belong to someone else."""
+    """Return schemas with the name of a view schema that belong to another program."""
     rows = await conn.fetch(
         "SELECT nspname FROM pg_namespace n WHERE nspname = ANY($1)"
         " AND obj_description(n.oid, 'pg_namespace') IS DISTINCT FROM $2",
@@ -51,7 +51,7 @@ async def foreign(conn: Connection) -> set[str]:
 
 
 async def drop_statements(conn: Connection) -> list[str]:
-    """Return what drops all of Trapline's schemas. Whatever else lives in the database stays."""
+    """Return statements that drop all of Trapline's schemas and nothing else."""
     rows = await conn.fetch(
         "SELECT format('DROP SCHEMA %I CASCADE', name) FROM unnest($1::text[]) AS name",
         await present(conn),
@@ -60,7 +60,7 @@ async def drop_statements(conn: Connection) -> list[str]:
 
 
 async def truncate_statements(conn: Connection) -> list[str]:
-    """Return what empties every table but the ledger of migrations."""
+    """Return statements that empty every table but the ledger of migrations."""
     tables = await conn.fetchval(
         """
         SELECT string_agg(format('%I.%I', n.nspname, c.relname), ', ')

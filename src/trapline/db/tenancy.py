@@ -1,6 +1,6 @@
 """Organisations, their members and their API keys.
 
-A key is shown once and kept only as a SHA-256: it has 256 random bits, so a slow hash adds nothing.
+A key is shown once and stored only as a SHA-256: it has 256 random bits, so a slow hash adds nothing.
 """
 
 import functools
@@ -15,14 +15,14 @@ import asyncpg
 
 from trapline.db.connection import Connection
 from trapline.db.sql import tenancy as queries
-from trapline.db.sql.tenancy import KeyRow, MemberRow, OrganisationRow, WhoAsksRow
+from trapline.db.sql.tenancy import FindCallerRow, KeyRow, MemberRow, OrganisationRow
 from trapline.errors import Conflict, InvalidInput, NotFound, Unauthorised
 from trapline.model import ApiKeyId, MemberId, OrganisationId
 
 SCOPES: Final = ("read", "write", "admin")
 DEFAULT_ORGANISATION: Final = "default"
 
-# Fixed for ever: ids made from it are stored.
+# Never change it: stored ids are derived from it.
 _NAMESPACE: Final = UUID("0d7f6c1e-6a3c-5b1e-9d52-7c1b8f0e4a11")
 _KEY_PREFIX: Final = "trp_"
 _SHOWN_CHARACTERS: Final = len(_KEY_PREFIX) + 8
@@ -30,7 +30,7 @@ _SHOWN_CHARACTERS: Final = len(_KEY_PREFIX) + 8
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who acts: a key for its whole organisation, or nobody in particular on an open server."""
+    """The acting party: an API key for its organisation, or an anonymous caller on an open server."""
 
     organisation_id: OrganisationId
     api_key_id: ApiKeyId | None
@@ -39,13 +39,13 @@ class Principal:
 
     @classmethod
     def administrator_of(cls, organisation_id: OrganisationId) -> Self:
-        """Return who may do everything on this server, at home in one organisation."""
+        """Return a principal with all rights on this server, in one organisation."""
         return cls(organisation_id, None, frozenset(SCOPES), administrator=True)
 
 
 @dataclass(frozen=True, slots=True)
-class IssuedKey:
-    """A new key; `secret` is never seen again."""
+class NewApiKey:
+    """A new key; `secret` is never shown again."""
 
     secret: str
     row: KeyRow
@@ -53,7 +53,7 @@ class IssuedKey:
 
 @functools.lru_cache(maxsize=1000)
 def organisation_id_of(owner: str) -> OrganisationId:
-    """Map an owner id of any system to ours: a UUID stays, anything else becomes its UUIDv5."""
+    """Map an owner id of another system to ours: a UUID stays, anything else becomes its UUIDv5."""
     try:
         return OrganisationId(UUID(owner))
     except ValueError:
@@ -61,7 +61,7 @@ def organisation_id_of(owner: str) -> OrganisationId:
 
 
 async def ensure_default(conn: Connection) -> OrganisationId:
-    """Return the organisation that acts when no key says otherwise, made on first use."""
+    """Return the organisation of callers without a key, created on first use."""
     organisation_id = organisation_id_of(DEFAULT_ORGANISATION)
     await queries.ensure_organisation(
         conn, organisation_id=organisation_id, name=DEFAULT_ORGANISATION
@@ -77,7 +77,7 @@ async def create_organisation(
     max_concurrency: int | None = None,
     max_pages_per_day: int | None = None,
 ) -> OrganisationRow:
-    """Create an organisation; `owner` is the id that another system knows it by."""
+    """Create an organisation; `owner` is its id in another system."""
     _require_text("name", name, longest=200)
     _require_positive("max_concurrency", max_concurrency)
     _require_positive("max_pages_per_day", max_pages_per_day)
@@ -91,12 +91,12 @@ async def create_organisation(
         max_pages_per_day=max_pages_per_day,
     )
     if row is None:
-        raise Conflict(f"There already is an organisation named {name!r} or with that owner id.")
+        raise Conflict(f"An organisation named {name!r} or with that owner id exists already.")
     return row
 
 
 async def find_organisation(conn: Connection, reference: str) -> OrganisationRow:
-    """Find an organisation by its id, its name or its owner id elsewhere."""
+    """Find an organisation by its id, its name or its owner id in another system."""
     row = await queries.find_organisation(conn, reference=reference)
     if row is None:
         raise NotFound(f"There is no organisation {reference!r}.")
@@ -110,7 +110,7 @@ async def rename_organisation(
     try:
         row = await queries.rename_organisation(conn, organisation_id=organisation_id, name=name)
     except asyncpg.UniqueViolationError:
-        raise Conflict(f"There already is an organisation named {name!r}.") from None
+        raise Conflict(f"An organisation named {name!r} exists already.") from None
     if row is None:
         raise NotFound("There is no such organisation.")
     return row
@@ -155,8 +155,25 @@ async def add_member(
         conn, organisation_id=organisation_id, email=email, full_name=full_name
     )
     if row is None:
-        raise Conflict(f"{email} is a member already, here or elsewhere.")
+        raise Conflict(f"{email} is already a member of this organisation.")
     return row
+
+
+async def delete_revoked_keys(conn: Connection) -> int:
+    """Delete all revoked keys; Conflict while a key is in use, because the server stays keyed then."""
+    if await queries.any_key(conn):
+        raise Conflict("A key is in use: revoke all keys first.")
+    return await queries.delete_revoked_keys(conn)
+
+
+async def is_live_key(conn: Connection, api_key_id: ApiKeyId) -> bool:
+    return await queries.is_live_key(conn, api_key_id=api_key_id)
+
+
+async def has_member(
+    conn: Connection, organisation_id: OrganisationId, member_id: MemberId
+) -> bool:
+    return await queries.has_member(conn, organisation_id=organisation_id, member_id=member_id)
 
 
 async def remove_member(
@@ -172,8 +189,8 @@ async def issue_key(
     name: str,
     scopes: Sequence[str] = ("read", "write"),
     created_by: MemberId | None = None,
-) -> IssuedKey:
-    """Make a new key. Its secret is in the answer and nowhere else."""
+) -> NewApiKey:
+    """Create a key. Its secret is in the return value and nowhere else."""
     _require_text("name", name, longest=200)
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown or not scopes:
@@ -188,7 +205,7 @@ async def issue_key(
         scopes=sorted(set(scopes)),
         created_by=created_by,
     )
-    return IssuedKey(secret, row)
+    return NewApiKey(secret, row)
 
 
 async def revoke_key(conn: Connection, organisation_id: OrganisationId, reference: str) -> KeyRow:
@@ -198,12 +215,12 @@ async def revoke_key(conn: Connection, organisation_id: OrganisationId, referenc
     return row
 
 
-async def who_asks(conn: Connection, secret: str | None) -> WhoAsksRow:
-    """Look up, in one statement, all that tells who asks.
+async def look_up_caller(conn: Connection, secret: str | None) -> FindCallerRow:
+    """Look up in one statement what authentication needs to know.
 
-    A key is found by its hash, so the time that it takes tells nothing of the secret.
+    A key is found by its hash, so the duration reveals nothing about the secret.
     """
-    row = await queries.who_asks(
+    row = await queries.find_caller(
         conn,
         default_id=organisation_id_of(DEFAULT_ORGANISATION),
         hash=None if secret is None else _hash(secret),
@@ -212,15 +229,15 @@ async def who_asks(conn: Connection, secret: str | None) -> WhoAsksRow:
     return row
 
 
-def authenticated(found: WhoAsksRow) -> Principal:
-    """Return whom the key acts for."""
-    if found.api_key_id is None or found.organisation_id is None:
+def principal_of(row: FindCallerRow) -> Principal:
+    """Return the principal of the key; Unauthorised if there is no such key."""
+    if row.api_key_id is None or row.organisation_id is None:
         raise Unauthorised("This API key is unknown or revoked.")
-    return Principal(found.organisation_id, found.api_key_id, frozenset(found.scopes or ()))
+    return Principal(row.organisation_id, row.api_key_id, frozenset(row.scopes or ()))
 
 
-async def note_use(conn: Connection, api_key_id: ApiKeyId) -> None:
-    """Note that a key was used; at most once a minute, so that a busy key is not a busy row."""
+async def touch_key(conn: Connection, api_key_id: ApiKeyId) -> None:
+    """Record the use of a key, at most once a minute so that a busy key is not a hot row."""
     await queries.touch_key(conn, api_key_id=api_key_id)
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trapline.extract.alignment import aligned
+from trapline.extract.line_alignment import aligned
 from trapline.model import Document
 
 _CONTEXT = 3

@@ -9,32 +9,44 @@ from typing import Final
 
 import numpy as np
 import turbohtml
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from trapline.extract import markdown
-from trapline.extract.branding import read_branding
-from trapline.extract.charset import Decoded, decode
-from trapline.extract.cleaning import clean_html
-from trapline.extract.collector import collector_held_off
-from trapline.extract.documents import Kind, Limits, kind_of, read_document
-from trapline.extract.fallback import asks_for_scripts, fallback_text
-from trapline.extract.head import Head, read_head
-from trapline.extract.hints import read_said
-from trapline.extract.images import read_images
-from trapline.extract.links import read_links
-from trapline.extract.marks import read_marks
-from trapline.extract.metadata import describe_text, read_metadata
-from trapline.extract.outline import Flags, Outline
-from trapline.extract.pruning import open_templates
-from trapline.extract.reader import choose, prune, read_outline, with_headline
-from trapline.extract.reading import Features
-from trapline.extract.resolve import Resolver
-from trapline.extract.scorer import Scorer, likeliest_type, shipped_scorer
-from trapline.extract.selection import Choice, choice_of, chosen_text
-from trapline.extract.structured import read_structured
+from trapline.extract.files import (
+    TEXT_KINDS,
+    Kind,
+    Limits,
+    decode_text,
+    kind_of,
+    read_document,
+)
+from trapline.extract.gc_pause import without_gc
+from trapline.extract.html.attribute_scan import scan_attributes
+from trapline.extract.html.charset import DecodedText, decode
+from trapline.extract.html.clean_html import clean_html
+from trapline.extract.html.images import read_images
+from trapline.extract.html.links import read_links
+from trapline.extract.html.outline import Flags, Outline, find_rows, read_outline
+from trapline.extract.html.url_resolution import Resolver
+from trapline.extract.main_content.fallback import fallback_text, requires_scripts
+from trapline.extract.main_content.model_input import Features
+from trapline.extract.main_content.pruning import open_templates, prune
+from trapline.extract.main_content.scorer import Scorer, likeliest_type, shipped_scorer
+from trapline.extract.main_content.selection import (
+    Choice,
+    choice_of,
+    choose,
+    chosen_text,
+    with_headline,
+)
+from trapline.extract.markdown import renderer
+from trapline.extract.markdown.link_targets import LinkTargets
+from trapline.extract.metadata.branding import read_branding
+from trapline.extract.metadata.head import Head, read_head
+from trapline.extract.metadata.page_metadata import describe_text, read_metadata
+from trapline.extract.metadata.page_type_hints import read_hints
+from trapline.extract.metadata.structured_data import read_structured
+from trapline.extract.metadata.structured_only import NOTE, structured_description
 from trapline.extract.summary import summarise
-from trapline.extract.targets import Targets
-from trapline.extract.unshown import NOTE, unshown_description
 from trapline.model import Document, ExtractOptions, Format, Metadata, PageType
 
 _DEFAULTS: Final = ExtractOptions()
@@ -58,12 +70,24 @@ def extract(
     if kind in (Kind.HTML, Kind.EMPTY):
         return extract_html(decode(body, content_type), content_type, url, options)
     limits = Limits(pages=options.max_pages) if options.max_pages else Limits()
-    return read_document(body, content_type, url, kind=kind, limits=limits)
+    document = read_document(body, content_type, url, kind=kind, limits=limits)
+    if kind in TEXT_KINDS and options.formats & {Format.HTML, Format.RAW_HTML}:
+        return _with_source(document, decode_text(body, content_type), options.formats)
+    return document
 
 
-@collector_held_off
+def _with_source(document: Document, source: str, formats: frozenset[Format]) -> Document:
+    """Return the text of a file as its HTML, as Firecrawl does: it has no other."""
+    return structs.replace(
+        document,
+        html=source if Format.HTML in formats else None,
+        raw_html=source if Format.RAW_HTML in formats else None,
+    )
+
+
+@without_gc
 def extract_html(
-    decoded: Decoded,
+    decoded: DecodedText,
     content_type: str | None,
     url: str,
     options: ExtractOptions = _DEFAULTS,
@@ -75,16 +99,20 @@ def extract_html(
     # Its first search makes the parser's index of tags, which the following ones look into.
     head = read_head(tree)
     resolver = Resolver(tree, url)
-    marked = read_marks(decoded.source)
-    metadata = read_metadata(tree, resolver, head, marked)
+    attribute_flags = scan_attributes(decoded.source)
+    metadata = read_metadata(tree, resolver, head, attribute_flags)
     outline = read_outline(tree)
-    links = read_links(tree, resolver, outline, marked).on_page if Format.LINKS in formats else ()
+    links = (
+        read_links(tree, resolver, outline, attribute_flags).on_page
+        if Format.LINKS in formats
+        else ()
+    )
     images = read_images(tree, resolver) if Format.IMAGES in formats else ()
     structured = (
         read_structured(tree, url, head.nodes).as_json() if Format.STRUCTURED in formats else None
     )
     branding = read_branding(tree, resolver, metadata) if Format.BRANDING in formats else None
-    content = _Contents(options, scorer or shipped_scorer(), marked).read(
+    content = _ContentReader(options, scorer or shipped_scorer(), attribute_flags).read(
         tree, outline, resolver, head
     )
     metadata = describe_text(metadata, content.text, content.words)
@@ -133,12 +161,12 @@ class Content(Struct, frozen=True):
         )
 
 
-class _Contents(Struct, frozen=True):
+class _ContentReader(Struct, frozen=True):
     """Reads the content of pages, as asked for."""
 
     options: ExtractOptions
     scorer: Scorer
-    marked: int
+    attribute_flags: int
     """What `marks` has seen in the page's source."""
 
     def read(
@@ -153,7 +181,7 @@ class _Contents(Struct, frozen=True):
             tree.remove(selector)
         if self.options.exclude_tags:
             outline, head = read_outline(tree), read_head(tree)
-        said = read_said(tree, resolver.page, head, self.marked)
+        said = read_hints(tree, resolver.page, head, self.attribute_flags)
         reading = self.scorer.features(outline, said)
         odds = self.scorer.odds(reading)
         chosen, words, surest = self._chosen(reading, tree, odds)
@@ -161,7 +189,7 @@ class _Contents(Struct, frozen=True):
         page_type = likeliest_type(odds)
         doubt = _UNSURE if surest < _UNSURE_BELOW else None
         cut = _CUT if outline.cut else None
-        if not text or (asks_for_scripts(text) and _without_scripts(reading, chosen)):
+        if not text or (requires_scripts(text) and _without_scripts(reading, chosen)):
             text, missing = fallback_text(tree)
             return Content(page_type, text, text, None, _sentences(missing, doubt, cut))
         # The parser's index of tags, which knows it, is gone with the first cut.
@@ -171,13 +199,13 @@ class _Contents(Struct, frozen=True):
         content = Content(page_type, text, written, html, _sentences(doubt, cut), words)
         if not self._takes_main_content():
             return content
-        return content.with_more(unshown_description(head.nodes, words, reading.blocks.texts))
+        return content.with_more(structured_description(head.nodes, words, reading.blocks.texts))
 
     def _chosen(self, reading: Features, tree: turbohtml.Document, odds: list[float]) -> Choice:
         blocks = reading.blocks
         if self.options.include_tags:
             wanted = [element for tag in self.options.include_tags for element in tree.select(tag)]
-            rows = np.array(reading.outline.found(wanted), dtype=np.intp)
+            rows = np.array(find_rows(reading.outline.nodes, wanted), dtype=np.intp)
             return choice_of(reading.outline.enclosing(rows, blocks.first) > 0, blocks)
         if not self._takes_main_content() or not len(blocks):
             return choice_of(np.ones(len(blocks), dtype=np.bool_), blocks)
@@ -204,8 +232,8 @@ class _Contents(Struct, frozen=True):
         if Format.MARKDOWN not in self.options.formats:
             return html, ""
         drop = self.options.remove_base64_images
-        return html, markdown.render(
-            body, Targets(resolver), outline, self.marked, drop_data_images=drop
+        return html, renderer.render(
+            body, LinkTargets(resolver), outline, self.attribute_flags, drop_data_images=drop
         )
 
 

@@ -65,7 +65,8 @@ def _weights(words: list[list[str]], title: str) -> dict[str, float]:
 
 
 def _score(place: int, terms: list[str], weights: dict[str, float], total: int) -> float:
-    known = sum(weights.get(word, 0.0) for word in set(terms))
+    # In the order of the text: a sum in the order of a set would depend on the process.
+    known = sum(weights.get(word, 0.0) for word in dict.fromkeys(terms))
     # Writers say first what matters, and sometimes last what follows from it.
     position = 1.0 + max(0, _LEAD - place) / _LEAD + (0.15 if place == total - 1 else 0.0)
     return position * known / math.sqrt(len(terms) + 4)

@@ -1,6 +1,6 @@
-"""URL in, bytes and a trace out.
+"""HTTP client of the crawler: redirects, time-outs, limits, SSRF guard.
 
-In: a URL with its limits. Out: the final body and every request and redirect on the way.
+In: a URL with its limits. Out: the final body, and a trace of every request and redirect.
 Owns no table and knows no database.
 """
 

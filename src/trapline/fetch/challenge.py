@@ -1,7 +1,7 @@
-"""Recognising pages that want a browser or a person instead of showing their content.
+"""Bot challenges: detects interstitial pages that require a browser or a person.
 
-Headers decide where a service names itself in them. Else the body has to be small, as these pages
-are, and to hold a marker that no page has which merely writes about the service.
+Headers decide where a service identifies itself in them. Otherwise the body must be small and hold a
+marker that no page has which only writes about the service.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ _MARKERS_OF_REFUSALS = (
     b"/149e9513-01fa-4fb0-aad4-566afd725d1b/",
     b"www.google.com/recaptcha/challengepage",
 )
-# These services answer 200 to what they hold back.
+# These services answer 200.
 _MARKERS_OF_SUCCESSES = (
     b'id="anubis_challenge"',
     b"/_Incapsula_Resource?SWJIYLWA",
@@ -42,15 +42,15 @@ _MARKERS_OF_SUCCESSES = (
 
 
 def is_challenge(status: int, headers: Mapping[str, str], body: bytes) -> bool:
-    """Tell whether an answer stands in for the page. `headers` compares names in any case."""
+    """Whether a response is a challenge. `headers` must ignore the case of names."""
     for name, beginnings in _HEADERS:
         value = headers.get(name)
         if value is not None and value.lower().startswith(beginnings):
             return True
     if status >= HTTPStatus.BAD_REQUEST:
         return len(body) <= _MOST_BYTES and any(marker in body for marker in _MARKERS_OF_REFUSALS)
-    # A search in every page would be a tenth of all that fetching costs, and none of these pages
-    # has a validator.
+    # A search in every page would be a tenth of the cost of a fetch, and challenges have no
+    # validators.
     if status >= HTTPStatus.MULTIPLE_CHOICES or len(body) > _MOST_BYTES_OF_SUCCESS:
         return False
     if "Last-Modified" in headers or "ETag" in headers:

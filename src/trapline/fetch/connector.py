@@ -1,9 +1,9 @@
-"""The connection pool: asks the guard for every socket, and times how connections come about."""
+"""Connection pool: checks the address of every socket, and times the steps of a connection."""
 
 import asyncio
 import socket
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from ssl import SSLContext
 from time import perf_counter
 from typing import Any, Self
@@ -20,6 +20,7 @@ from yarl import URL
 from trapline.errors import InvalidInput
 from trapline.fetch.guard import Guard
 from trapline.fetch.resolver import GuardedResolver
+from trapline.fetch.response_protocol import LenientProtocol
 from trapline.fetch.target import Target
 
 _DNS_SECONDS = 60
@@ -29,8 +30,8 @@ _IDLE_SECONDS = 30.0
 AddressInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, Any]
 
 
-class Opening:
-    """When the steps of a new connection were done. Stays empty when one is reused."""
+class ConnectionTimings:
+    """The times of the steps of a new connection; all None for a reused one."""
 
     __slots__ = ("begun", "connected", "ready", "resolved")
 
@@ -41,28 +42,28 @@ class Opening:
         self.ready: float | None = None
 
 
-class TimedRequest(ClientRequest):
-    """What the pool is asked by for a new connection; knows how that came about."""
+class ConnectionRequest(ClientRequest):
+    """A request for a new connection, as the pool takes it; records its timings."""
 
-    opening: Opening | None = None
+    timings: ConnectionTimings | None = None
 
     @classmethod
     def to(
         cls,
-        goal: Target,
+        target: Target,
         headers: Mapping[str, str],
-        opening: Opening,
+        timings: ConnectionTimings,
         *,
         proxy: URL | None,
         tls: SSLContext | bool,
     ) -> Self:
         loop = asyncio.get_running_loop()
-        request = cls("GET", goal.url, headers=headers, loop=loop, proxy=proxy, ssl=tls)
-        request.opening = opening
+        request = cls("GET", target.url, headers=headers, loop=loop, proxy=proxy, ssl=tls)
+        request.timings = timings
         return request
 
     def update_headers(self, headers: Any) -> None:
-        """Take the headers as they are: they are complete and were checked before."""
+        """Take the headers unchanged: they are complete and were checked before."""
         self.headers = CIMultiDict([(HOST, self.url.host_port_subcomponent or "")])
         self.headers.extend(headers)
 
@@ -70,9 +71,9 @@ class TimedRequest(ClientRequest):
         """Add nothing."""
 
 
-def head_of(place: str, headers: Mapping[str, str]) -> bytes:
-    """Return a request as it goes over the wire."""
-    text = f"GET {place} HTTP/1.1\r\n{_lines(tuple(headers.items()))}\r\n"
+def request_head(request_target: str, headers: Mapping[str, str]) -> bytes:
+    """Return a request in its wire format."""
+    text = f"GET {request_target} HTTP/1.1\r\n{_lines(tuple(headers.items()))}\r\n"
     if not text.count("\r") == text.count("\n") == len(headers) + 2:
         raise InvalidInput("A header holds a line break.")
     return text.encode()
@@ -80,15 +81,15 @@ def head_of(place: str, headers: Mapping[str, str]) -> bytes:
 
 @lru_cache(maxsize=256)
 def _lines(headers: tuple[tuple[str, str], ...]) -> str:
-    """Return headers as lines: all pages of a site get the same."""
+    """Return headers as lines; cached, because all pages of a site get the same."""
     return "".join([f"{name}: {value}\r\n" for name, value in headers])
 
 
 class GuardedConnector(TCPConnector):
-    """Checks the address that a socket is about to connect to, whatever led there.
+    """Checks the address of every socket before it connects (SSRF).
 
-    The check and the connect use the same address, so a name that changes its answer between
-    the two gains nothing. It also sees the literals, for which aiohttp asks no resolver.
+    The check and the connection use the same address, so DNS rebinding gains nothing. It also covers
+    IP literals, for which aiohttp does not call the resolver.
     """
 
     def __init__(self, guard: Guard, resolver: GuardedResolver, limit: int) -> None:
@@ -101,13 +102,15 @@ class GuardedConnector(TCPConnector):
             socket_factory=self._open,
         )
         self._guard = guard
+        factory: Callable[[], ResponseHandler] = partial(LenientProtocol, loop=self._loop)
+        self._factory = partial(factory)
 
-    async def idle(self, goal: Target, tls: SSLContext | bool) -> Connection | None:
-        """Return a connection that was used before and can be used again.
+    async def idle(self, target: Target, tls: SSLContext | bool) -> Connection | None:
+        """Return an idle connection of the pool, if there is one.
 
-        Most requests of a crawl get one, and to ask so needs no request of the client's own kind.
+        Most requests of a crawl get one, without constructing a request of aiohttp.
         """
-        to = goal.origin
+        to = target.origin
         return await self._get(
             ConnectionKey(to.host, to.port, to.secure, tls, None, None, None), []
         )
@@ -123,30 +126,30 @@ class GuardedConnector(TCPConnector):
         traces: list[Trace],
         timeout: ClientTimeout,  # noqa: ASYNC109 (aiohttp's name)
     ) -> ResponseHandler:
-        opening = getattr(req, "opening", None)
-        if opening is None:
+        timings = getattr(req, "timings", None)
+        if timings is None:
             return await super()._create_connection(req, traces, timeout)
-        opening.begun = perf_counter()
+        timings.begun = perf_counter()
         protocol = await super()._create_connection(req, traces, timeout)
-        opening.ready = perf_counter()
+        timings.ready = perf_counter()
         return protocol
 
     async def _wrap_create_connection(
         self, *args: Any, req: ClientRequest, **kwargs: Any
     ) -> tuple[asyncio.Transport, ResponseHandler]:
-        opening = getattr(req, "opening", None)
-        if opening is not None:
-            opening.resolved = opening.resolved or perf_counter()
-            # The protocol is made when TCP stands and before TLS begins.
-            args = (_noting(opening, args[0]), *args[1:])
+        timings = getattr(req, "timings", None)
+        if timings is not None:
+            timings.resolved = timings.resolved or perf_counter()
+            # The protocol is constructed after the TCP handshake and before TLS.
+            args = (_timed(timings, args[0]), *args[1:])
         return await super()._wrap_create_connection(*args, req=req, **kwargs)
 
 
-def _noting(
-    opening: Opening, factory: Callable[[], ResponseHandler]
+def _timed(
+    timings: ConnectionTimings, factory: Callable[[], ResponseHandler]
 ) -> Callable[[], ResponseHandler]:
     def make() -> ResponseHandler:
-        opening.connected = perf_counter()
+        timings.connected = perf_counter()
         return factory()
 
     return make

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import aiohttp
 from yarl import URL
 
-# What RFC 6265 asks of browsers. The number of cookies is bounded by the jar itself.
+# The limit of RFC 6265 for browsers. The jar bounds the number of cookies.
 _MOST_BYTES = 4096
 
 

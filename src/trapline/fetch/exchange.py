@@ -1,8 +1,8 @@
-"""One request and its answer on one connection, within its bounds.
+"""HTTP exchange: one request and its response on one connection, within its limits.
 
-It stands directly on aiohttp's connections and parser, without its session and response: these
-have their own redirects, cookies, timeouts and a silent second request after a reset, all of which
-are decided elsewhere here, and cost as much again.
+It uses aiohttp's connections and parser without its session and response. Those have redirects,
+cookies, time-outs and a silent second request of their own, which other modules here decide, and
+they double the cost.
 """
 
 from collections.abc import Mapping
@@ -16,15 +16,21 @@ from aiohttp import ClientTimeout, StreamReader
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.hdrs import HOST
+from aiohttp.http_parser import RawResponseMessage
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from trapline.errors import ExitCode, VisitFailed
 from trapline.fetch import headers as http
-from trapline.fetch.clock import Clock
-from trapline.fetch.connector import GuardedConnector, Opening, TimedRequest, head_of
-from trapline.fetch.decode import codings
+from trapline.fetch.connector import (
+    ConnectionRequest,
+    ConnectionTimings,
+    GuardedConnector,
+    request_head,
+)
+from trapline.fetch.content_coding import decoder_for
 from trapline.fetch.target import Target
+from trapline.fetch.timeouts import Deadline
 from trapline.model import FetchLimits, RequestTrace
 
 _UNTIMED = ClientTimeout(total=None, sock_connect=None)
@@ -32,11 +38,12 @@ _READ_BUFFER = 2**16
 _MOST_STATUS_LINE = 8190
 _DRAIN_BYTES = 2**16
 _SWITCHING = HTTPStatus.SWITCHING_PROTOCOLS
+_MOST_INTERIM = 16
 _NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 
 
 class Exchange:
-    """Filled while it runs, so that a trace can be made of it however it ends."""
+    """Filled while it runs, so that it has a trace however it ends."""
 
     __slots__ = (
         "_connection",
@@ -45,20 +52,20 @@ class Exchange:
         "first_byte",
         "headers",
         "limits",
-        "opening",
         "raw_headers",
         "remote_address",
         "sent_at",
         "started",
         "status",
         "target",
+        "timings",
         "wire_bytes",
     )
 
     def __init__(self, target: Target, limits: FetchLimits) -> None:
         self.target = target
         self.limits = limits
-        self.opening = Opening()
+        self.timings = ConnectionTimings()
         self.sent_at = datetime.now(UTC)
         self.started = perf_counter()
         self._connection: Connection
@@ -71,26 +78,26 @@ class Exchange:
         self.wire_bytes = 0
         self.remote_address: str | None = None
 
-    async def ask(
+    async def send(
         self,
         connector: GuardedConnector,
         headers: Mapping[str, str],
-        clock: Clock,
+        deadline: Deadline,
         *,
         proxy: URL | None,
         tls: SSLContext | bool,
     ) -> None:
-        """Send the request and wait for the answer's headers."""
+        """Send the request and wait for the response's headers."""
         while True:
             try:
                 connection, head = await self._connect(connector, headers, proxy=proxy, tls=tls)
-                return await self._ask(connection, head, clock)
+                return await self._send(connection, head, deadline)
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-                # The server may close an idle connection just when we take it from the pool;
-                # each of these is used up by its try, so the last one is new.
-                if self.opening.begun is not None:
+                # The server may close an idle connection while it is taken from the pool. Each attempt
+                # uses one up, so the last connection is new.
+                if self.timings.begun is not None:
                     raise
-                self.opening = Opening()
+                self.timings = ConnectionTimings()
 
     async def _connect(
         self,
@@ -100,31 +107,28 @@ class Exchange:
         proxy: URL | None,
         tls: SSLContext | bool,
     ) -> tuple[Connection, bytes]:
-        """Return a connection, and what is sent on it."""
-        goal = self.target
-        head = head_of(goal.path, {HOST: goal.origin.authority, **headers})
-        idle = None if proxy is not None else await connector.idle(goal, tls)
+        """Return a connection, and the request head for it."""
+        target = self.target
+        head = request_head(target.path, {HOST: target.origin.authority, **headers})
+        idle = None if proxy is not None else await connector.idle(target, tls)
         if idle is not None:
             return idle, head
-        request = TimedRequest.to(goal, headers, self.opening, proxy=proxy, tls=tls)
+        request = ConnectionRequest.to(target, headers, self.timings, proxy=proxy, tls=tls)
         connection = await connector.connect(request, [], _UNTIMED)
-        if proxy is not None and not goal.secure:
-            # A proxy that does not merely pass an encrypted stream on needs the whole URL, and what
-            # the pool has added for it.
-            head = head_of(goal.text, request.headers)
+        if proxy is not None and not target.secure:
+            # A proxy that is no tunnel needs the whole URL, and the headers that the pool added.
+            head = request_head(target.text, request.headers)
         return connection, head
 
-    async def _ask(self, connection: Connection, head: bytes, clock: Clock) -> None:
+    async def _send(self, connection: Connection, head: bytes, deadline: Deadline) -> None:
         try:
-            clock.await_first_byte()
+            deadline.await_first_byte()
             protocol = self._begin(connection, head)
-            message, content = await protocol.read()
-            while message.code < HTTPStatus.OK and message.code != _SWITCHING:
-                message, content = await protocol.read()
+            message, content = await _final_response(protocol)
         except BaseException:
             connection.close()
             raise
-        clock.await_end()
+        deadline.await_end()
         self.first_byte = perf_counter()
         self.status = message.code
         self.headers = message.headers
@@ -149,7 +153,7 @@ class Exchange:
         return protocol
 
     async def read(self) -> None:
-        """Take the whole body, decompressed, or fail and close the connection."""
+        """Read the whole body, decompressed, or fail and close the connection."""
         try:
             self._check_head()
             body = await self._body()
@@ -161,7 +165,7 @@ class Exchange:
         self.body = body
 
     async def drain(self) -> None:
-        """Read past a body that no one needs, if it is short, to keep the connection."""
+        """Read and discard a short body, so that the connection can be reused."""
         try:
             while self.wire_bytes <= _DRAIN_BYTES:
                 data = await self._content.readany()
@@ -170,7 +174,7 @@ class Exchange:
                     return
                 self.wire_bytes += len(data)
         except aiohttp.ClientPayloadError:
-            # It was cut short, which does not matter here; but the connection is of no more use.
+            # It was cut short, which does not matter here; but the connection cannot be reused.
             pass
         except BaseException:
             self._connection.close()
@@ -178,19 +182,19 @@ class Exchange:
         self._connection.close()
 
     def trace(self, code: ExitCode, *, robots_approved: bool) -> RequestTrace:
-        opening, started = self.opening, self.started
+        timings, started = self.timings, self.started
         return RequestTrace(
             self.target.text,
             self.sent_at,
             code,
             robots_approved,
             (perf_counter() - started) * 1000,
-            _span(opening.begun, opening.resolved),
-            _span(opening.resolved, opening.connected),
-            _span(opening.connected, opening.ready) if self.target.secure else None,
+            _span(timings.begun, timings.resolved),
+            _span(timings.resolved, timings.connected),
+            _span(timings.connected, timings.ready) if self.target.secure else None,
             _span(started, self.first_byte),
             self.status or None,
-            http.text(self.headers, "ETag"),
+            http.decoded_value(self.headers, "ETag"),
             http.http_date(self.headers.get("Last-Modified")),
             self.remote_address,
         )
@@ -215,7 +219,8 @@ class Exchange:
             raise VisitFailed(ExitCode.TRUNCATED, "the connection was reset")
 
     async def _body(self) -> bytes:
-        decoder = codings(self.headers.get("Content-Encoding"), self.limits.decompressed_bytes)
+        applied = http.combined(self.headers, "Content-Encoding")
+        decoder = decoder_for(applied, self.limits.decompressed_bytes)
         limit = self.limits.body_bytes
         parts: list[bytes] = []
         while data := await self._content.readany():
@@ -226,6 +231,15 @@ class Exchange:
         if decoder is not None:
             decoder.finish()
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def _final_response(protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
+    """Skip interim responses (1xx); a server may send them without end, and all at once."""
+    for _ in range(_MOST_INTERIM + 1):
+        message, content = await protocol.read()
+        if message.code >= HTTPStatus.OK or message.code == _SWITCHING:
+            return message, content
+    raise VisitFailed(ExitCode.MALFORMED_RESPONSE, f"more than {_MOST_INTERIM} interim responses")
 
 
 def _span(begin: float | None, end: float | None) -> float | None:

@@ -1,7 +1,7 @@
-"""Which addresses may be connected to.
+"""SSRF guard: which addresses may be connected to.
 
-An address is refused unless it is public unicast. IPv6 addresses that carry an IPv4 address
-(mapped, NAT64, 6to4, ISATAP) are judged by that one too, for a gateway may send them there.
+An address is refused unless it is public unicast. IPv6 addresses that embed an IPv4 address (mapped,
+NAT64, 6to4, ISATAP) are checked by that one too, because a gateway may route them there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -64,7 +64,7 @@ class UnsafeAddress(OSError):
 
 
 class Guard:
-    """Judges addresses; `allowed` ranges are open although they are not public."""
+    """Checks addresses; `allowed` networks are open although they are not public."""
 
     def __init__(self, allowed: Sequence[Network] = ()) -> None:
         self._allowed = tuple(allowed)
@@ -93,7 +93,7 @@ class Guard:
 
 
 def _parts(address: Address) -> Iterator[Address]:
-    """Yield the address and the IPv4 ones inside it; a mapped one is nothing but its IPv4."""
+    """Yield the address and the IPv4 addresses inside it; a mapped one is its IPv4 address alone."""
     if isinstance(address, IPv4Address):
         yield address
         return

@@ -1,4 +1,4 @@
-"""Hosts that asked to be visited by https only (RFC 6797), in memory."""
+"""HSTS (RFC 6797): hosts that must be visited by https, in memory."""
 
 import re
 from collections import OrderedDict
@@ -10,14 +10,14 @@ _MOST_SECONDS = 2 * 365 * 24 * 3600
 
 
 class StrictHosts:
-    """Remembers the most recently seen hosts, so that no one can fill the memory."""
+    """LRU cache of HSTS hosts."""
 
     def __init__(self, most: int = 50_000) -> None:
         self._most = most
         self._hosts: OrderedDict[str, tuple[float, bool]] = OrderedDict()
 
     def note(self, host: str, header: str, now: float) -> None:
-        """Take over what a host said in an answer over trusted TLS."""
+        """Store the policy of a host, from a response over trusted TLS."""
         age = _MAX_AGE.search(header)
         if age is None or _is_literal(host):
             return

@@ -1,4 +1,4 @@
-"""What an answer means: from its status and headers to an exit code."""
+"""Outcome of a response: its exit code, by status, headers and body."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -22,7 +22,7 @@ _CODES: Mapping[int, ExitCode] = {
     429: ExitCode.RATE_LIMITED,
     451: ExitCode.ACCESS_DENIED,
     503: ExitCode.SERVICE_UNAVAILABLE,
-    # What one well-known site answers to every crawler.
+    # LinkedIn's status for crawlers.
     999: ExitCode.ACCESS_DENIED,
 }
 _BY_CLASS: Mapping[int, ExitCode] = {
@@ -34,7 +34,7 @@ _NOT_MODIFIED = 304
 
 
 def outcome(status: int, headers: Mapping[str, str], body: bytes, *, conditional: bool) -> ExitCode:
-    """Judge an answer that arrived whole. Redirects have been dealt with before."""
+    """The exit code of a complete response that is no redirect."""
     if status == _NOT_MODIFIED and conditional:
         return ExitCode.NOT_MODIFIED
     if is_challenge(status, headers, body):
@@ -44,7 +44,7 @@ def outcome(status: int, headers: Mapping[str, str], body: bytes, *, conditional
 
 
 def sentence(code: ExitCode, status: int | None = None) -> str:
-    """Say to a person how it ended; the status is named where the sentence is of a class."""
+    """The sentence for an exit code, with the status unless it names the status."""
     plain = OUTCOMES[code].sentence
     if status is None or code in _PLAIN or f"({status})" in plain:
         return plain

@@ -1,4 +1,4 @@
-"""Names to addresses, with pins, and without the addresses that the guard refuses."""
+"""DNS resolver with pins, without the addresses that the guard refuses."""
 
 import asyncio
 import socket
@@ -12,13 +12,13 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from trapline.errors import SettingsError
 from trapline.fetch.guard import Guard
 
-# getaddrinfo blocks its thread; the loop's own pool is too small for a crawl of many hosts, and
-# a name server that does not answer would hold up everything else that runs there.
+# getaddrinfo blocks its thread. The loop's own thread pool is too small for a crawl of many hosts,
+# and a name server that does not answer would block everything else there.
 _THREADS = 32
 
 
 class Lookup(Protocol):
-    """Where addresses come from; tests put their own name server here."""
+    """Source of addresses; tests put their own name server here."""
 
     async def __call__(self, host: str, port: int) -> Sequence[str]: ...
 
@@ -58,7 +58,7 @@ class SystemLookup:
 
 
 class GuardedResolver(AbstractResolver):
-    """What the connector asks. It never hears of an address that may not be reached."""
+    """The resolver of the connector; it returns only addresses that the guard allows."""
 
     def __init__(self, guard: Guard, pins: Pins, lookup: Lookup) -> None:
         self._guard = guard
@@ -78,9 +78,9 @@ class GuardedResolver(AbstractResolver):
         return [_result(host, address, port) for address in allowed]
 
     async def require_public(self, host: str, port: int) -> None:
-        """Raise UnsafeAddress if any address of the name may not be reached.
+        """Raise UnsafeAddress if the guard refuses any address of the name.
 
-        For targets behind a proxy, which picks among them by itself.
+        For targets behind a proxy, which chooses among the addresses.
         """
         for address in await self.addresses(host, port):
             self._guard.check(address)
@@ -95,7 +95,7 @@ class GuardedResolver(AbstractResolver):
         return found
 
     async def close(self) -> None:
-        """Hold nothing: the lookup belongs to whoever made it."""
+        """Nothing to close: the lookup belongs to its creator."""
 
 
 def _addresses(host: str, port: int) -> list[str]:

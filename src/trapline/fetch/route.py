@@ -1,4 +1,4 @@
-"""How requests leave: through which pool and proxy, and under which guard."""
+"""Route of a request: its connection pool, proxy and guard."""
 
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -6,34 +6,34 @@ from ssl import SSLContext
 
 from yarl import URL
 
-from trapline.fetch.clock import Watch
 from trapline.fetch.connector import GuardedConnector
 from trapline.fetch.guard import Guard
 from trapline.fetch.hsts import StrictHosts
 from trapline.fetch.resolver import GuardedResolver
 from trapline.fetch.target import Target
+from trapline.fetch.timeouts import DeadlineTimer
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The guard is that of targets; the pool has its own, which a trusted proxy may lack."""
+    """`guard` checks the target; the pool has a guard of its own, except for the operator's proxy."""
 
     connector: GuardedConnector
     resolver: GuardedResolver
     guard: Guard
     strict: StrictHosts
-    watch: Watch
+    timer: DeadlineTimer
     proxy: URL | None
     tls: SSLContext | bool
 
-    async def check_behind_proxy(self, goal: Target) -> None:
-        """Refuse a private target that the proxy would reach for us."""
+    async def check_behind_proxy(self, target: Target) -> None:
+        """Refuse a private target that the proxy could reach."""
         if self.proxy is None:
             return
-        if _is_literal(goal.host):
-            self.guard.check(goal.host)
+        if _is_literal(target.host):
+            self.guard.check(target.host)
         else:
-            await self.resolver.require_public(goal.host, goal.port)
+            await self.resolver.require_public(target.host, target.port)
 
 
 def _is_literal(host: str) -> bool:

@@ -1,7 +1,7 @@
-"""What bytes are, by looking at them, after the WHATWG's MIME Sniffing Standard.
+"""MIME sniffing by the WHATWG's standard.
 
-`sniff` reads the bytes alone; `media_type` weighs that against what the server says. Beyond the
-standard it knows the formats that documents come in, which browsers leave to other programs.
+`sniff` reads the bytes alone; `media_type` weighs its result against the Content-Type header. It
+also knows the formats of documents, which the standard leaves to other programs.
 """
 
 import re
@@ -124,13 +124,13 @@ _DIRECTORY = 2**17
 _UNKNOWN = frozenset({"unknown/unknown", "application/unknown", "*/*"})
 _SIGNED = frozenset(kind for _, kind in (*_PREFIXES, *_ZIP_MEMBERS, *_OLE_STREAMS)) - {_BINARY}
 _FEEDS = frozenset({"application/rss+xml", "application/atom+xml", "application/rdf+xml"})
-# What servers call bytes of which they know nothing.
+# The types that servers give to unknown bytes.
 _VAGUE = frozenset({_PLAIN, _BINARY, "binary/octet-stream", "application/x-download"})
 _ARCHIVES = frozenset({_ZIP, "application/x-zip-compressed"})
 
 
 def media_type(declared: str | None, sniffed: str) -> str:
-    """Say what a body should be treated as: lower-case type/subtype, without parameters."""
+    """The media type to treat a body as: lower-case type/subtype, without parameters."""
     said = essence(declared)
     if said is None or said in _UNKNOWN:
         return sniffed
@@ -154,7 +154,7 @@ def essence(content_type: str | None) -> str | None:
 
 
 def sniff(body: bytes) -> str:
-    """Say what bytes are: never None, at least text/plain or application/octet-stream."""
+    """The media type of bytes; at least text/plain or application/octet-stream."""
     head = _without_bom(body[:_HEAD])
     text = head.lstrip(_SPACE)
     if text[:1] == b"<":
@@ -168,8 +168,7 @@ def sniff(body: bytes) -> str:
 
 def _from_vague(said: str, sniffed: str) -> str:
     if said == _PLAIN:
-        # Text that was announced stays text, even if it looks like markup: that is the author's
-        # wish. Bytes that cannot be text are something else.
+        # Declared text stays text, even if it looks like markup. Bytes that cannot be text do not.
         return said if sniffed.startswith("text/") else sniffed
     return said if sniffed == _PLAIN else sniffed
 
@@ -183,7 +182,7 @@ def _from_page(sniffed: str) -> str:
 
 
 def _from_file(said: str, sniffed: str) -> str:
-    """What has a signature and does not show it, is an error page or a picture of another kind."""
+    """A declared format without its signature is an error page or an image of another format."""
     if sniffed == _HTML and said in _SIGNED:
         return sniffed
     both = said.startswith("image/") and sniffed.startswith("image/")

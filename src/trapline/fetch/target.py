@@ -1,4 +1,4 @@
-"""Where a request goes: URLs checked and joined before anything is sent."""
+"""Target of a request: a URL, parsed and checked before anything is sent."""
 
 import re
 from functools import lru_cache
@@ -10,9 +10,8 @@ from yarl import URL
 from trapline.errors import ExitCode, VisitFailed
 
 _MOST_SHOWN = 200
-# Most canonical URLs are seen to be so at a glance: a name or a dotted quad in lower case, and
-# nothing after it that could be meant otherwise. Names whose last label begins with a digit may
-# be numbers in disguise.
+# Most canonical URLs need no parser: a name or a dotted quad in lower case, and a path without
+# anything ambiguous. Names whose last label begins with a digit may be numbers.
 _PLAIN = re.compile(
     r"https?://"
     r"(?:(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*|(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2}))"
@@ -22,7 +21,7 @@ _SCHEMES = ("http://", "https://")
 
 
 class Origin(Struct, frozen=True):
-    """Where a request goes, read once for all pages of a host; `authority` is its Host header."""
+    """Scheme, host and port, parsed once for all pages of a host; `authority` is the Host header."""
 
     text: str
     host: str
@@ -63,9 +62,9 @@ class Target(Struct, frozen=True):
         return (one.secure, one.host, one.port) == (two.secure, two.host, two.port)
 
     def may_share_secrets(self, other: "Target") -> bool:
-        """Tell whether what was meant for one may be sent to the other.
+        """Whether secrets for one target may be sent to the other.
 
-        That is so for one origin, and for a host that only moved from http to https.
+        True for one origin, and for a host that only moved from http to https.
         """
         if self.host != other.host:
             return False
@@ -73,13 +72,13 @@ class Target(Struct, frozen=True):
         return self.same_origin(other) or (other.secure and ports == (80, 443))
 
     def upgraded(self) -> "Target":
-        """Return the same by https; only the default port changes, as RFC 6797 has it."""
+        """Return the same target with https; only the default port changes (RFC 6797)."""
         port = None if self.port in {80, 443} else self.port
         url = self.url.with_scheme("https").with_port(port)
         return _target(str(url))
 
 
-def target(text: str, limit: int) -> Target:
+def parse_target(text: str, limit: int) -> Target:
     """Parse a URL in any spelling."""
     if len(text) > limit:
         raise VisitFailed(ExitCode.URL_TOO_LONG, f"{len(text):,} characters")
@@ -91,8 +90,8 @@ def target(text: str, limit: int) -> Target:
         raise VisitFailed(ExitCode.INVALID_URL, _shown(text)) from None
 
 
-def joined(base: Target, location: str, limit: int) -> Target:
-    """Resolve what a Location header says."""
+def resolve_location(base: Target, location: str, limit: int) -> Target:
+    """Resolve the value of a Location header."""
     if len(location) > limit:
         raise VisitFailed(ExitCode.URL_TOO_LONG, f"a redirect to {len(location):,} characters")
     try:
@@ -110,14 +109,14 @@ def _checked(normal: str, limit: int) -> Target:
         raise VisitFailed(ExitCode.URL_TOO_LONG, f"{len(normal):,} characters")
     authority = normal.split("/", 3)[2]
     if "@" in authority:
-        # Sent on, it would be a password in every log and archive.
+        # Otherwise the password would be in every log and archive.
         detail = "a user name or password in a URL is not used; send an Authorization header"
         raise VisitFailed(ExitCode.INVALID_URL, detail)
     return _target(normal)
 
 
 def _target(normal: str) -> Target:
-    # What stands behind the scheme is a host of at least one character, and then a path.
+    # After the scheme there is a host of at least one character, and then a path.
     return Target(normal, _origin(normal[: normal.index("/", len("http://") + 1)]))
 
 

@@ -1,10 +1,10 @@
-"""Which URL may be fetched, and when: canonical form, scope, robots, sitemaps, politeness.
+"""URL frontier: canonical form, scope, robots.txt, sitemaps, politeness, recrawl.
 
 In: links and the job's scope. Out: decisions and URL rows.
 Owns the schema `frontier`: host, url, robots, candidate.
 """
 
+from trapline.frontier.canonical_url import canonical
 from trapline.frontier.robots import robots_allows
-from trapline.frontier.url import canonical
 
 __all__ = ["canonical", "robots_allows"]

@@ -1,4 +1,4 @@
-"""Regular expressions that come from users, matched in linear time by RE2; see decision 032."""
+"""Path patterns of callers: regular expressions, matched in linear time by RE2; see decision 032."""
 
 import re2
 
@@ -9,7 +9,7 @@ MAX_PATTERN_LENGTH = 2000
 
 
 class Patterns:
-    """Several expressions asked as one: does any of them occur in the text?"""
+    """Several expressions compiled into one: does any of them occur in the text?"""
 
     def __init__(self, sources: tuple[str, ...]) -> None:
         if len(sources) > MAX_PATTERNS:
@@ -23,7 +23,7 @@ class Patterns:
         return bool(self._sources)
 
     def found_in(self, text: str) -> bool:
-        # Bytes spare re2 the translation of offsets that nobody asks for.
+        # Bytes spare re2 the translation of offsets.
         return bool(self._sources) and self._any.search(text.encode()) is not None
 
     def first_found(self, text: str) -> str | None:
@@ -51,5 +51,5 @@ def _sentence(source: str, error: Exception) -> str:
     words = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
     return (
         f"{source[:100]!r} is not a regular expression that can be used: {words[:200]}."
-        " Look-around and back-references are not supported, because they can take for ever."
+        " Look-around and back-references are not supported, because their matching time has no bound."
     )

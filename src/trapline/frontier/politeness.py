@@ -1,9 +1,19 @@
-"""How long a host is left alone between two requests: a pure function of what it did before.
+"""Politeness: the gap between two requests to a host, a pure function of its recent answers.
 
-    gap = max(minimum, last response time x 2^pressure) / requests in flight
+    gap = max(minimum, last response time * 2^pressure) / requests in flight
 
-A host that answers 429 or 503 raises the pressure, each success lets it fall. Robots' Crawl-delay
-is a floor that no option of a job lowers; Retry-After is obeyed to the letter, up to a bound.
+The exit code of a request decides how the pressure changes (`HostDelay` in the table of outcomes):
+
+- 429 and 503 raise it: the host itself asks for fewer requests.
+- Other errors (5xx, time-outs, closed connections, challenges) raise it only when most recent URLs of the
+  host failed so, and only up to a bound. A broken URL is not a host in trouble, and retries of one URL say
+  nothing new about its host.
+- Each success lets it fall.
+
+Retry-After pauses the whole host, at first for a minute at most; each further one without a success in
+between doubles that bound, up to a setting. The URL that was refused waits as long as the server asks. The
+Crawl-delay of robots.txt and the delay of a job are kept by the queue: the floor of the gate, the gap of the
+lane.
 """
 
 from datetime import datetime, timedelta
@@ -14,88 +24,94 @@ from trapline.errors import OUTCOMES, ExitCode, HostDelay
 
 DEFAULT_IN_FLIGHT = 2
 MAX_PRESSURE = 10
+# The pressure up to which errors raise it that the host does not explain.
+MAX_ERROR_PRESSURE = 4
+# The share of recent URLs that must have failed, and the weight of the latest one in it.
+FAILING_SHARE = 0.75
+_WEIGHT = 0.1
 LONGEST_GAP = 300.0
-LONGEST_RETRY_AFTER = 86_400.0
+# The longest pause of a host after one Retry-After.
+FIRST_RETRY_AFTER = 60.0
 
 
 class HostPace(Struct, frozen=True, gc=False):
-    """What is remembered of a host between requests; it belongs in the host's gate row."""
+    """What is remembered of a host between requests."""
 
     pressure: int = 0
     response_seconds: float = 0.0
+    # The share of recent URLs that failed, weighted towards the latest.
+    failing: float = 0.0
+    # Answers with Retry-After since the last success.
+    refusals: int = 0
     quiet_until: datetime | None = None
 
 
-class PaceRules(Struct, frozen=True, gc=False):
-    """What limits the pace: the setting, the host's robots.txt and the job's own options."""
+class HostAnswer(Struct, frozen=True, gc=False):
+    """What a request tells of its host. `retried`: it was not the first attempt at its URL."""
 
-    minimum: float = 0.0
-    crawl_delay: float | None = None
-    job_delay: float | None = None
-    max_in_flight: int | None = None
+    code: ExitCode
+    response_seconds: float | None = None
+    retry_after: float | None = None
+    retried: bool = False
 
-
-class Gate(Struct, frozen=True, gc=False):
-    """The pace of one host: seconds between two starts, and how many requests may be under way."""
-
-    gap: float
-    in_flight: int
+    @property
+    def delay(self) -> HostDelay:
+        return OUTCOMES[self.code].host_delay
 
 
 def pace_after(
-    pace: HostPace,
-    code: ExitCode,
-    *,
-    response_seconds: float | None,
-    retry_after: float | None,
-    now: datetime,
+    pace: HostPace, answer: HostAnswer, *, longest_pause: float, now: datetime
 ) -> HostPace:
-    """What is remembered once a request ended so."""
-    match OUTCOMES[code].host_delay:
-        case HostDelay.RISE:
-            pressure = min(pace.pressure + 1, MAX_PRESSURE)
-        case HostDelay.FALL:
-            pressure = max(pace.pressure - 1, 0)
-        case HostDelay.KEEP:
-            pressure = pace.pressure
+    """Return the pace of a host after an answer; it pauses for at most `longest_pause` seconds."""
+    failing = _failing(pace.failing, answer)
+    refusals = _refusals(pace.refusals, answer)
+    seconds = answer.response_seconds
     return HostPace(
-        pressure,
-        pace.response_seconds if response_seconds is None else response_seconds,
-        pace.quiet_until if retry_after is None else _later(pace.quiet_until, retry_after, now),
+        _pressure(pace.pressure, failing, answer),
+        pace.response_seconds if seconds is None else seconds,
+        failing,
+        refusals,
+        _quiet_until(pace.quiet_until, refusals, answer, longest_pause, now),
     )
 
 
-def gate_of(pace: HostPace, rules: PaceRules) -> Gate:
-    """The gap and the bound that hold for the next request to a host."""
-    in_flight = _in_flight(rules)
+def gap_of(pace: HostPace, *, minimum: float, in_flight: int) -> float:
+    """Return the seconds between two requests to a host, when so many may be in flight."""
     # Some servers refuse at once: their pressure must tell even where there is no response time.
     answered = max(pace.response_seconds, 0.1) if pace.pressure else pace.response_seconds
-    adapted = min(max(rules.minimum, answered * 2**pace.pressure), LONGEST_GAP) / in_flight
-    return Gate(
-        gap=max(_wanted(adapted, pace, rules), rules.crawl_delay or 0.0), in_flight=in_flight
-    )
+    slowed: float = answered * 2**pace.pressure
+    return min(max(minimum, slowed), LONGEST_GAP) / max(1, in_flight)
 
 
-def ready_at(pace: HostPace, gate: Gate, last_start: datetime) -> datetime:
-    """When the next request to the host may start."""
-    ready = last_start + timedelta(seconds=gate.gap)
-    return max(ready, pace.quiet_until) if pace.quiet_until else ready
+def _failing(share: float, answer: HostAnswer) -> float:
+    if answer.delay is HostDelay.KEEP or answer.retried:
+        return share
+    return share + _WEIGHT * ((answer.delay is not HostDelay.FALL) - share)
 
 
-def _wanted(adapted: float, pace: HostPace, rules: PaceRules) -> float:
-    """A job may choose its own delay, even none, but not while the host asks for less."""
-    if rules.job_delay is None:
-        return adapted
-    return max(rules.job_delay, adapted) if pace.pressure else rules.job_delay
+def _refusals(refusals: int, answer: HostAnswer) -> int:
+    if answer.delay is HostDelay.FALL:
+        return 0
+    return refusals + (answer.retry_after is not None)
 
 
-def _in_flight(rules: PaceRules) -> int:
-    if rules.crawl_delay or rules.job_delay:
-        # A delay between requests means one after the other.
-        return 1
-    return max(1, rules.max_in_flight or DEFAULT_IN_FLIGHT)
+def _pressure(pressure: int, failing: float, answer: HostAnswer) -> int:
+    match answer.delay:
+        case HostDelay.RISE:
+            return min(pressure + 1, MAX_PRESSURE)
+        case HostDelay.RISE_IF_FREQUENT if failing >= FAILING_SHARE and not answer.retried:
+            return max(pressure, min(pressure + 1, MAX_ERROR_PRESSURE))
+        case HostDelay.FALL:
+            return max(pressure - 1, 0)
+        case _:
+            return pressure
 
 
-def _later(until: datetime | None, retry_after: float, now: datetime) -> datetime:
-    asked = now + timedelta(seconds=min(max(retry_after, 0.0), LONGEST_RETRY_AFTER))
-    return max(until, asked) if until else asked
+def _quiet_until(
+    until: datetime | None, refusals: int, answer: HostAnswer, longest: float, now: datetime
+) -> datetime | None:
+    if answer.retry_after is None:
+        return until
+    bound = min(longest, FIRST_RETRY_AFTER * 2 ** min(max(refusals, 1) - 1, 20))
+    end = now + timedelta(seconds=min(max(answer.retry_after, 0.0), bound))
+    return max(until, end) if until else end

@@ -1,4 +1,4 @@
-"""When a page is due again: by how often it was seen to change, between a least and a most."""
+"""Recrawl schedule: when a page is due again, by its observed change rate, within an interval."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from trapline.errors import OUTCOMES, ExitCode, Recrawl
 
-# What is older counts less: about the last ten looks at a page decide.
+# Exponential decay: about the last ten visits of a page decide.
 _MEMORY = 0.9
 _RECHECKS = {ExitCode.NOT_FOUND: 3, ExitCode.SOFT_NOT_FOUND: 3, ExitCode.GONE: 1}
 _DECLARED = {
@@ -22,33 +22,22 @@ _DECLARED = {
 }
 
 
-class Observed(Struct, frozen=True, gc=False):
-    """What repeated looks at a page showed: how many, how many saw a change, over what time."""
+class ChangeObservations(Struct, frozen=True, gc=False):
+    """Visits of a page, those that saw a change, and the time they span; older ones count less."""
 
     looks: float = 0.0
     changes: float = 0.0
     seconds: float = 0.0
 
-    @classmethod
-    def from_counts(
-        cls, *, visits: int, changes: int, first: datetime, last: datetime
-    ) -> "Observed":
-        """From plain counts: the first visit has nothing before it, so it is no look."""
-        return cls(
-            looks=max(visits - 1, 0),
-            changes=min(max(changes - 1, 0), max(visits - 1, 0)),
-            seconds=max((last - first).total_seconds(), 0.0),
-        )
 
-
-class History(Struct, frozen=True, gc=False):
-    """What is known of a page when a visit of it has ended; it belongs to the candidate row.
+class CandidateHistory(Struct, frozen=True, gc=False):
+    """The history of a page when a visit of it has ended; stored in the candidate row.
 
     `failures` counts the visits without content before this one, since the last with content;
-    `declared` is the sitemap's changefreq, which only counts until the page was seen twice.
+    `declared` is the sitemap's changefreq, which counts only until the page was visited twice.
     """
 
-    observed: Observed = Observed()
+    observed: ChangeObservations = ChangeObservations()
     failures: int = 0
     declared: str | None = None
 
@@ -60,26 +49,28 @@ class Interval:
     least: timedelta = timedelta(days=1)
     most: timedelta = timedelta(days=30)
 
-    def bound(self, wanted: timedelta) -> timedelta:
-        return min(max(wanted, self.least), self.most)
+    def bound(self, time: timedelta) -> timedelta:
+        return min(max(time, self.least), self.most)
 
 
-def observe(observed: Observed, *, changed: bool, elapsed: timedelta) -> Observed:
-    """Add one more look, that much time after the one before; what is older counts less."""
+def observe(
+    observed: ChangeObservations, *, changed: bool, elapsed: timedelta
+) -> ChangeObservations:
+    """Add one visit, that much time after the one before."""
     seconds = max(elapsed.total_seconds(), 0.0)
-    return Observed(
+    return ChangeObservations(
         looks=observed.looks * _MEMORY + 1,
         changes=observed.changes * _MEMORY + changed,
         seconds=observed.seconds * _MEMORY + seconds,
     )
 
 
-def change_interval(observed: Observed) -> timedelta | None:
-    """The mean time between two changes of the page, if it was looked at more than once.
+def change_interval(observed: ChangeObservations) -> timedelta | None:
+    """The mean time between two changes of the page, if it was visited more than once.
 
-    Between two looks a page may change more than once, so counting changed looks is too low; this
-    is the estimate of Cho and Garcia-Molina, which also has an answer where every look, or none,
-    saw a change.
+    Between two visits a page may change more than once, so a count of changed visits is too low. This
+    is the estimator of Cho and Garcia-Molina, which is defined even if every visit, or none, saw a
+    change.
     """
     if observed.looks <= 0 or observed.seconds <= 0:
         return None
@@ -92,15 +83,15 @@ def change_interval(observed: Observed) -> timedelta | None:
 
 
 def due_at(
-    code: ExitCode, history: History, *, now: datetime, interval: Interval
+    code: ExitCode, history: CandidateHistory, *, now: datetime, interval: Interval
 ) -> datetime | None:
-    """When a page is due again after a visit that ended so; None lets it go."""
+    """When a page is due again after a visit with this exit code; None never."""
     match OUTCOMES[code].recrawl:
         case Recrawl.BY_CHANGE_RATE:
             return now + interval.bound(_expected(history) or interval.least)
         case Recrawl.SOON:
             return now + _backed_off(interval, history.failures)
-        case Recrawl.RECHECK_THEN_LET_GO:
+        case Recrawl.RECHECK_THEN_FORGET:
             gone = history.failures >= _RECHECKS.get(code, 1)
             return None if gone else now + _backed_off(interval, history.failures)
         case Recrawl.NEVER:
@@ -123,7 +114,7 @@ def is_due(
     return due is not None and due <= now
 
 
-def _expected(history: History) -> timedelta | None:
+def _expected(history: CandidateHistory) -> timedelta | None:
     return change_interval(history.observed) or _DECLARED.get(history.declared or "")
 
 

@@ -1,16 +1,16 @@
-"""Which URLs a job may visit, and the sentence that says why not."""
+"""Scope of a job: which URLs it may visit, and a sentence that says why not."""
 
 import re
 from dataclasses import dataclass
 from enum import Enum
 
-from trapline.frontier.domain import registrable_domain
+from trapline.frontier.canonical_url import host_name, split_url
 from trapline.frontier.patterns import Patterns
-from trapline.frontier.url import host_name, split_url
+from trapline.frontier.registrable_domain import registrable_domain
 
 
-class Verdict(Enum):
-    """Where a URL stands to a job's scope; the value is the sentence for people."""
+class ScopeDecision(Enum):
+    """Whether a URL is in a job's scope; the value is a sentence for people."""
 
     IN_SCOPE = "The URL is in the job's scope."
     TOO_DEEP = "The URL is more links away from the start than maxDiscoveryDepth allows."
@@ -28,12 +28,12 @@ class Verdict(Enum):
         return self.value
 
 
-_ELSEWHERE = frozenset({Verdict.OTHER_SITE, Verdict.OTHER_SUBDOMAIN})
+_OTHER_HOSTS = frozenset({ScopeDecision.OTHER_SITE, ScopeDecision.OTHER_SUBDOMAIN})
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeRules:
-    """What a job says of its scope; `seed` is canonical."""
+    """The options of a job that set its scope; `seed` is a canonical URL."""
 
     seed: str
     include: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ _NO_TEXT = frozenset((
     "zst", "7z", "rar", "tar", "jar", "whl", "deb", "rpm", "apk", "dmg", "iso", "exe", "msi",
     "bin", "dll", "img",
 ))  # fmt: skip
-# A site that is meant by nothing but what stands there: no port, no user, no capitals, no escapes.
+# An origin that needs no parser: no port, no user, no capitals, no escapes.
 _PLAIN_ORIGIN = re.compile(r"https?://((?:[a-z0-9-]{1,63}\.)++[a-z][a-z0-9-]{0,62})")
 _LONGEST_ORIGIN = 8 + 253
 _MOST_ORIGINS = 10_000
@@ -79,68 +79,68 @@ class Scope:
         self._domains = tuple(domain.lower().strip(".") for domain in rules.domains)
         self._include = Patterns(rules.include)
         self._exclude = Patterns(rules.exclude)
-        # What `leaves` found, by the beginning of links.
-        self._left: dict[str, bool] = {}
+        # Answers of `is_external`, by the origin of the link.
+        self._external: dict[str, bool] = {}
 
-    def verdict(self, url: str, depth: int = 0) -> Verdict:
-        """Judge a canonical URL that is `depth` links away from the start."""
+    def decide(self, url: str, depth: int = 0) -> ScopeDecision:
+        """Decide on a canonical URL that is `depth` links away from the start."""
         if url == self.rules.seed:
-            return Verdict.IN_SCOPE
+            return ScopeDecision.IN_SCOPE
         if self.rules.max_depth is not None and depth > self.rules.max_depth:
-            return Verdict.TOO_DEEP
+            return ScopeDecision.TOO_DEEP
         _, host, path = split_url(url.partition("?")[0])
-        outside = self._place(host, path)
-        if outside is not None:
-            return outside
+        elsewhere = self._site_decision(host, path)
+        if elsewhere is not None:
+            return elsewhere
         if path.rpartition(".")[2].lower() in _NO_TEXT:
-            return Verdict.NO_TEXT
+            return ScopeDecision.NO_TEXT
         return self._match(url if self.rules.on_full_url else path)
 
-    def leaves(self, link: str) -> bool:
-        """Tell from its beginning alone, before any parsing, that a link leads to another site.
+    def is_external(self, link: str) -> bool:
+        """Whether a link leads to another site, by its origin alone and without parsing.
 
-        Of links that a page does not share with others, most do. What is in doubt does not.
+        False where that needs a parser.
         """
         end = link.find("/", len("https://"), _LONGEST_ORIGIN)
         if end < 0:
             return False
         origin = link[:end]
-        found = self._left.get(origin)
-        if found is None:
-            if len(self._left) >= _MOST_ORIGINS:
-                self._left.clear()
+        external = self._external.get(origin)
+        if external is None:
+            if len(self._external) >= _MOST_ORIGINS:
+                self._external.clear()
             plain = _PLAIN_ORIGIN.fullmatch(origin)
-            found = plain is not None and self._place(plain[1], "/") in _ELSEWHERE
-            self._left[origin] = found
-        return found
+            external = plain is not None and self._site_decision(plain[1], "/") in _OTHER_HOSTS
+            self._external[origin] = external
+        return external
 
-    def link_verdict(self, *, nofollow: bool, hidden: bool) -> Verdict:
-        """Judge a link by how its page shows it, before its URL is looked at."""
+    def decide_link(self, *, nofollow: bool, hidden: bool) -> ScopeDecision:
+        """Decide on a link by its attributes, before its URL is parsed."""
         if nofollow and not self.rules.follow_nofollow:
-            return Verdict.NOFOLLOW
+            return ScopeDecision.NOFOLLOW
         if hidden and not self.rules.follow_hidden:
-            return Verdict.HIDDEN
-        return Verdict.IN_SCOPE
+            return ScopeDecision.HIDDEN
+        return ScopeDecision.IN_SCOPE
 
     def explain(self, url: str, depth: int = 0) -> str:
-        """Judge a URL and say why."""
-        return self.reason(self.verdict(url, depth), url)
+        """The sentence of the decision on a URL."""
+        return self.reason(self.decide(url, depth), url)
 
-    def reason(self, verdict: Verdict, url: str) -> str:
-        """The verdict's sentence, with the pattern that decided."""
-        if verdict is Verdict.EXCLUDED:
+    def reason(self, decision: ScopeDecision, url: str) -> str:
+        """The decision's sentence, with the pattern that decided."""
+        if decision is ScopeDecision.EXCLUDED:
             text = url if self.rules.on_full_url else split_url(url).path.partition("?")[0]
-            return f"{verdict.sentence} ({self._exclude.first_found(text)})"
-        return verdict.sentence
+            return f"{decision.sentence} ({self._exclude.first_found(text)})"
+        return decision.sentence
 
-    def _place(self, host: str, path: str) -> Verdict | None:
+    def _site_decision(self, host: str, path: str) -> ScopeDecision | None:
         if host == self._host or host.removeprefix("www.") == self._site:
-            return None if self._in_section(path) else Verdict.OTHER_SECTION
+            return None if self._in_section(path) else ScopeDecision.OTHER_SECTION
         if self.rules.external or self._is_allowed(host):
             return None
         if not self._is_subdomain(host):
-            return Verdict.OTHER_SITE
-        return None if self.rules.subdomains else Verdict.OTHER_SUBDOMAIN
+            return ScopeDecision.OTHER_SITE
+        return None if self.rules.subdomains else ScopeDecision.OTHER_SUBDOMAIN
 
     def _is_allowed(self, host: str) -> bool:
         name = host_name(host)
@@ -156,17 +156,17 @@ class Scope:
     def _is_subdomain(self, host: str) -> bool:
         """Two ports of one name are not one site, but two names of one domain are."""
         seed, name = host_name(self._host), host_name(host)
-        # Most other sites end otherwise, and need no look into the list of suffixes.
+        # Most other sites have another top-level domain: they need no look-up in the suffix list.
         if seed == name or seed.rpartition(".")[2] != name.rpartition(".")[2]:
             return False
         return registrable_domain(seed) == registrable_domain(name)
 
-    def _match(self, text: str) -> Verdict:
+    def _match(self, text: str) -> ScopeDecision:
         if self._exclude.found_in(text):
-            return Verdict.EXCLUDED
+            return ScopeDecision.EXCLUDED
         if self._include and not self._include.found_in(text):
-            return Verdict.NOT_INCLUDED
-        return Verdict.IN_SCOPE
+            return ScopeDecision.NOT_INCLUDED
+        return ScopeDecision.IN_SCOPE
 
 
 def section_of(path: str) -> str:

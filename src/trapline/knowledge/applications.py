@@ -1,4 +1,4 @@
-"""Applications: what an organisation's sources are for."""
+"""Applications: named groups of an organisation's knowledge sources."""
 
 from datetime import timedelta
 from typing import Final
@@ -24,12 +24,12 @@ async def create(
     rescrape_every: timedelta | None = None,
     created_by: MemberId | None = None,
 ) -> ApplicationRow:
-    """Make an application; its name is its own in the organisation, in whatever case."""
+    """Create an application; its name is unique in the organisation, regardless of case."""
     row = await queries.create_application(
         conn,
         organisation_id=organisation_id,
-        name=named(name),
-        rescrape_every=often(rescrape_every),
+        name=checked_name(name),
+        rescrape_every=checked_interval(rescrape_every),
         created_by=created_by,
     )
     if row is None:
@@ -50,7 +50,7 @@ async def find(conn: Connection, organisation_id: OrganisationId, reference: str
     return row
 
 
-async def listed(
+async def list_after(
     conn: Connection, organisation_id: OrganisationId, *, after: str = "", most: int = 100
 ) -> list[ApplicationRow]:
     return await queries.list_applications(
@@ -58,7 +58,7 @@ async def listed(
     )
 
 
-async def change(
+async def update(
     conn: Connection,
     row: ApplicationRow,
     *,
@@ -66,14 +66,14 @@ async def change(
     rescrape_every: timedelta | None = None,
     keep_rescrape: bool = True,
 ) -> ApplicationRow:
-    """Rename an application, or say how often its sources are fetched again."""
+    """Rename an application, or set how often its sources are fetched again."""
     try:
         changed = await queries.change_application(
             conn,
             application_id=row.id,
-            name=None if name is None else named(name),
+            name=None if name is None else checked_name(name),
             keep_rescrape=keep_rescrape,
-            rescrape_every=often(rescrape_every),
+            rescrape_every=checked_interval(rescrape_every),
         )
     except asyncpg.UniqueViolationError:
         raise Conflict(f"There already is an application named {name!r}.") from None
@@ -83,19 +83,19 @@ async def change(
 
 
 async def delete(conn: Connection, application_id: ApplicationId) -> None:
-    """Delete an application with its sources and all that search reads of them."""
+    """Delete an application with its sources and their index."""
     await queries.delete_application(conn, application_id=application_id)
 
 
-def named(name: str) -> str:
-    """Check a name that people gave."""
+def checked_name(name: str) -> str:
+    """Return a name without surrounding space; InvalidInput if it is not valid."""
     clean = name.strip()
     if not clean or len(clean) > LONGEST_NAME or not clean.isprintable():
         raise InvalidInput(f"A name has 1 to {LONGEST_NAME} printable characters.")
     return clean
 
 
-def often(every: timedelta | None) -> timedelta | None:
+def checked_interval(every: timedelta | None) -> timedelta | None:
     if every is not None and every < SHORTEST_INTERVAL:
         raise InvalidInput("A source is fetched again once a minute at most.")
     return every

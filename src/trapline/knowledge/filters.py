@@ -1,4 +1,4 @@
-"""Which texts of an organisation a search is about."""
+"""Search filters: which texts of an organisation a search covers, and how many they are."""
 
 import time
 from collections import OrderedDict
@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trapline.db.connection import Connection
-from trapline.knowledge.sql import searching as queries
+from trapline.knowledge.sql import search as queries
 from trapline.model import ApplicationId, OrganisationId, SiteId, SourceId
 
-# Up to so many passages are looked at one by one: it takes 3 microseconds for each and misses none.
-SMALL: Final = 10_000
-# Texts that are listed at most: their numbers are compared fast, and they take some milliseconds to list.
+# Up to this many passages are compared one by one: 3 microseconds each, and exact.
+FEW_CHUNKS: Final = 10_000
+# The most texts whose ids are listed: listing takes some milliseconds, comparing ids is fast.
 MOST_TEXTS: Final = 20_000
-# Seconds for which a guess about a filter is good enough, and how many are kept.
-_A_MOMENT: Final = 30.0
-_MOST_KNOWN: Final = 1_000
+# How long an estimate is reused, and how many are cached.
+_ESTIMATE_SECONDS: Final = 30.0
+_MOST_ESTIMATES: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
-    """What is empty fits everything; of several values one must fit."""
+class SearchFilter:
+    """An empty field matches everything; of several values one must match."""
 
     sources: tuple[SourceId, ...] = ()
     sites: tuple[SiteId, ...] = ()
@@ -38,23 +38,23 @@ class Filter:
     hosts: tuple[str, ...] = ()
     not_hosts: tuple[str, ...] = ()
     path: str | None = None
-    """What a path begins with."""
+    """Prefix of the path."""
     since: datetime | None = None
     until: datetime | None = None
 
     @property
     def empty(self) -> bool:
-        return self == EVERYTHING
+        return self == NO_FILTER
 
     def arguments(self, organisation_id: OrganisationId) -> dict[str, Any]:
-        """Return what every query with a filter takes."""
+        """Return the arguments that every filtered query takes."""
         return {
             "organisation_id": organisation_id,
             "sources": self.sources or None,
             "sites": self.sites or None,
             "applications": self.applications or None,
             "kinds": self.kinds or None,
-            "languages": [primary(tag) for tag in self.languages] or None,
+            "languages": [primary_subtag(tag) for tag in self.languages] or None,
             "types": self.types or None,
             "hosts": [host.lower() for host in self.hosts] or None,
             "not_hosts": [host.lower() for host in self.not_hosts] or None,
@@ -64,16 +64,16 @@ class Filter:
         }
 
 
-def primary(tag: str) -> str:
+def primary_subtag(tag: str) -> str:
     """`de` of `de-AT`."""
     return tag.lower().partition("-")[0]
 
 
-EVERYTHING: Final = Filter()
+NO_FILTER: Final = SearchFilter()
 
 
-def _is_of(name: str, content_type: str) -> bool:
-    """Whether a media type is meant by a name: it, its first half (`text/`), or a word in it."""
+def _names_type(name: str, content_type: str) -> bool:
+    """Whether a name matches a media type: as a whole, as its first half (`text/`), or as a word in it."""
     name, content_type = name.lower(), content_type.lower()
     if "/" not in name:
         return name in content_type
@@ -81,32 +81,32 @@ def _is_of(name: str, content_type: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """What one search is about: `among`, sorted, are all its passages, where they had to be listed.
+class SearchScope:
+    """The passages that one search covers. All arrays are sorted.
 
-    `share` is about which part of all texts fits the filter; `entries`, sorted, are those, where they
-    are not many, and `few` says that their passages seem to be few enough to look at each. `only`,
-    sorted, are all passages that may be found beside the filter, where they are not few; `barred`,
-    sorted, are not found.
+    `chunk_ids`: all passages, where they were listed. `share`: the estimated part of all texts that
+    match the filter. `entry_ids`: the matching texts, where they are not many; `few` if their passages
+    are few enough to compare each. `required`: the passages with the words that the query requires.
+    `excluded`: the passages with words that it excludes.
     """
 
     organisation_id: OrganisationId
-    wanted: Filter
-    among: NDArray[np.int64] | None = None
+    filters: SearchFilter
+    chunk_ids: NDArray[np.int64] | None = None
     share: float = 1.0
-    entries: NDArray[np.int64] | None = None
+    entry_ids: NDArray[np.int64] | None = None
     few: bool = False
-    only: NDArray[np.int64] | None = None
-    barred: NDArray[np.int64] | None = None
+    required: NDArray[np.int64] | None = None
+    excluded: NDArray[np.int64] | None = None
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        return self.wanted.arguments(self.organisation_id)
+        return self.filters.arguments(self.organisation_id)
 
 
 @dataclass(frozen=True, slots=True)
-class Width:
-    """About how many texts and passages fit a filter, and which part of all that is."""
+class FilterEstimate:
+    """The estimated texts and passages that match a filter, and their share of all."""
 
     texts: int
     passages: float
@@ -114,95 +114,106 @@ class Width:
 
 
 @dataclass(slots=True)
-class Widths:
-    """How wide filters are, as was found out a moment ago: what is out of date costs time, no result."""
+class FilterEstimates:
+    """A cache of filter estimates. An outdated estimate costs time, never a result."""
 
-    _known: OrderedDict[tuple[OrganisationId, Filter], tuple[float, Width]] = field(
+    _cached: OrderedDict[tuple[OrganisationId, SearchFilter], tuple[float, FilterEstimate]] = field(
         default_factory=OrderedDict
     )
 
-    async def of(self, conn: Connection, organisation_id: OrganisationId, wanted: Filter) -> Width:
-        key, now = (organisation_id, wanted), time.monotonic()
-        known = self._known.get(key)
-        if known is not None and known[0] > now:
-            return known[1]
-        found = await _width(conn, organisation_id, wanted)
-        self._known[key] = now + _A_MOMENT, found
-        self._known.move_to_end(key)
-        while len(self._known) > _MOST_KNOWN:
-            self._known.popitem(last=False)
+    async def of(
+        self, conn: Connection, organisation_id: OrganisationId, filters: SearchFilter
+    ) -> FilterEstimate:
+        key, now = (organisation_id, filters), time.monotonic()
+        cached = self._cached.get(key)
+        if cached is not None and cached[0] > now:
+            return cached[1]
+        found = await _estimate(conn, organisation_id, filters)
+        self._cached[key] = now + _ESTIMATE_SECONDS, found
+        self._cached.move_to_end(key)
+        while len(self._cached) > _MOST_ESTIMATES:
+            self._cached.popitem(last=False)
         return found
 
 
-async def _width(conn: Connection, organisation_id: OrganisationId, wanted: Filter) -> Width:
-    texts = await queries.estimate_matching(conn, **wanted.arguments(organisation_id))
-    every = await queries.estimate_matching(conn, **EVERYTHING.arguments(organisation_id))
-    # Both guesses err alike, so that their ratio is better than either.
+async def _estimate(
+    conn: Connection, organisation_id: OrganisationId, filters: SearchFilter
+) -> FilterEstimate:
+    texts = await queries.estimate_matching(conn, **filters.arguments(organisation_id))
+    every = await queries.estimate_matching(conn, **NO_FILTER.arguments(organisation_id))
+    # Both estimates err alike, so their ratio is better than either.
     share = min(1.0, max(texts, 1) / max(every, 1))
     passages = await queries.indexed_passages(conn, organisation_id=organisation_id)
-    return Width(texts, share * passages, share)
+    return FilterEstimate(texts, share * passages, share)
 
 
-async def scope_of(
-    conn: Connection, organisation_id: OrganisationId, wanted: Filter, widths: Widths
-) -> Scope:
-    """Find out how wide a filter is: what is few is listed, what is many is checked as it comes."""
-    if wanted.empty:
-        return Scope(organisation_id, wanted)
-    if wanted.types:
-        # Named in full they can be looked up; nothing has the last one, for an empty list fits all.
-        there = await queries.content_types(conn, organisation_id=organisation_id)
-        fitting = [one for one in there if any(_is_of(name, one) for name in wanted.types)]
-        wanted = replace(wanted, types=(*fitting, ""))
-    arguments = wanted.arguments(organisation_id)
-    width = await widths.of(conn, organisation_id, wanted)
-    scope = Scope(organisation_id, wanted, share=width.share)
-    if width.texts > MOST_TEXTS:
+async def resolve_scope(
+    conn: Connection,
+    organisation_id: OrganisationId,
+    filters: SearchFilter,
+    estimates: FilterEstimates,
+) -> SearchScope:
+    """Estimate a filter: few matching texts are listed, many are checked as results come."""
+    if filters.empty:
+        return SearchScope(organisation_id, filters)
+    if filters.types:
+        # Full names can be looked up. No text has the empty type; without it an empty list would match all.
+        stored = await queries.list_content_types(conn, organisation_id=organisation_id)
+        fitting = [one for one in stored if any(_names_type(name, one) for name in filters.types)]
+        filters = replace(filters, types=(*fitting, ""))
+    arguments = filters.arguments(organisation_id)
+    estimate = await estimates.of(conn, organisation_id, filters)
+    scope = SearchScope(organisation_id, filters, share=estimate.share)
+    if estimate.texts > MOST_TEXTS:
         return scope
     entries = await queries.matching_entries(conn, **arguments, most=MOST_TEXTS + 1)
     if len(entries) > MOST_TEXTS:
         return scope
-    passages = width.passages * len(entries) / max(width.texts, 1)
-    return replace(scope, entries=_sorted(entries), few=passages <= SMALL)
+    passages = estimate.passages * len(entries) / max(estimate.texts, 1)
+    return replace(scope, entry_ids=_sorted(entries), few=passages <= FEW_CHUNKS)
 
 
-async def listed(conn: Connection, scope: Scope) -> Scope:
-    """List all passages of a scope, however many: for when checking as they come did not do."""
-    among = await queries.matching_chunks(conn, **scope.arguments, most=2**31 - 1)
-    return _without_barred(replace(scope, among=_sorted(among), only=None), scope.only)
+async def list_chunks(conn: Connection, scope: SearchScope) -> SearchScope:
+    """List all passages of a scope, however many: the last resort when filtering results found too few."""
+    chunk_ids = await queries.matching_chunks(conn, **scope.arguments, most=2**31 - 1)
+    return _without_barred(
+        replace(scope, chunk_ids=_sorted(chunk_ids), required=None), scope.required
+    )
 
 
-async def narrowed(
+async def narrow(
     conn: Connection,
-    scope: Scope,
-    only: NDArray[np.int64] | None,
-    barred: NDArray[np.int64],
-) -> Scope:
-    """Make a scope narrower by what words a query insists on and which it has ruled out."""
-    scope = replace(scope, barred=barred if len(barred) else None)
-    if scope.among is not None:
-        return _without_barred(scope, only)
-    if only is None or len(only) > SMALL:
-        return replace(scope, only=only)
-    if not scope.wanted.empty and len(only):
-        only = _sorted(list(await fitting(conn, scope, only.tolist())))
-    return _without_barred(replace(scope, among=only), None)
+    scope: SearchScope,
+    required: NDArray[np.int64] | None,
+    excluded: NDArray[np.int64],
+) -> SearchScope:
+    """Narrow a scope to the passages with the query's required words and without its excluded ones."""
+    scope = replace(scope, excluded=excluded if len(excluded) else None)
+    if scope.chunk_ids is not None:
+        return _without_barred(scope, required)
+    if required is None or len(required) > FEW_CHUNKS:
+        return replace(scope, required=required)
+    if not scope.filters.empty and len(required):
+        required = _sorted(list(await matching_chunks(conn, scope, required.tolist())))
+    return _without_barred(replace(scope, chunk_ids=required), None)
 
 
-def _without_barred(scope: Scope, only: NDArray[np.int64] | None) -> Scope:
-    among = scope.among
-    if among is not None and only is not None:
-        among = np.intersect1d(among, only, assume_unique=True)
-    if among is not None and scope.barred is not None:
-        among = np.setdiff1d(among, scope.barred, assume_unique=True)
-    return replace(scope, among=among)
+def _without_barred(scope: SearchScope, required: NDArray[np.int64] | None) -> SearchScope:
+    chunk_ids = scope.chunk_ids
+    if chunk_ids is not None and required is not None:
+        chunk_ids = np.intersect1d(chunk_ids, required, assume_unique=True)
+    if chunk_ids is not None and scope.excluded is not None:
+        chunk_ids = np.setdiff1d(chunk_ids, scope.excluded, assume_unique=True)
+    return replace(scope, chunk_ids=chunk_ids)
 
 
-async def fitting(conn: Connection, scope: Scope, chunk_ids: Sequence[int]) -> set[int]:
-    """Return which of these passages fit the filter."""
+async def matching_chunks(
+    conn: Connection, scope: SearchScope, chunk_ids: Sequence[int]
+) -> set[int]:
+    """Return those of these passages that match the filter."""
     if not chunk_ids:
         return set()
-    rows = await queries.matching(conn, **scope.arguments, chunk_ids=chunk_ids)
+    rows = await queries.filter_chunks(conn, **scope.arguments, chunk_ids=chunk_ids)
     return {row.chunk_id for row in rows}
 
 

@@ -1,4 +1,4 @@
-"""The part of a passage that says why it was found, with the words that were looked for marked."""
+"""Snippets: the part of a passage with most of the query's terms, and where those stand in it."""
 
 import re
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ LENGTH: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A piece of text; `marks` are where in it the words stand that were looked for."""
+    """A piece of text; `marks` are the spans of the query's words in it."""
 
     text: str
     marks: tuple[tuple[int, int], ...]
 
 
 def snippet(words: str, language: str, wanted: frozenset[str], length: int = LENGTH) -> Snippet:
-    """Return the piece of a passage with the most different words that were looked for."""
+    """Return the piece of a passage with the most different query terms."""
     text = _SPACE.sub(" ", words).strip()
     marks = _marks(text, language_of(language), wanted)
     start, end = _window(text, marks, length)
@@ -53,12 +53,12 @@ def _marks(text: str, language: str, wanted: frozenset[str]) -> list[_Mark]:
 
 @lru_cache(maxsize=50_000)
 def _terms_of(word: str, language: str) -> tuple[str, ...]:
-    """A word's terms; remembered, for texts are mostly made of the same words."""
+    """A word's terms; cached, because texts repeat the same words."""
     return tuple(terms(word, language))
 
 
 def _window(text: str, marks: Sequence[_Mark], length: int) -> tuple[int, int]:
-    """Where the best piece of this length begins and ends, at spaces."""
+    """The start and end of the best piece of this length, at spaces."""
     if len(text) <= length:
         return 0, len(text)
     best, most = 0, 0

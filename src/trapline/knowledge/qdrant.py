@@ -1,4 +1,4 @@
-"""Speaks Qdrant's REST interface: collections, points, and the nearest of them."""
+"""Client of Qdrant's REST interface: collections, points, nearest neighbours."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import aiohttp
 import msgspec
 
 from trapline.errors import Unavailable
-from trapline.settings import Settings
+from trapline.settings import VectorSettings
 
 _LARGEST: Final = 64 * 2**20
 _NOT_FOUND: Final = 404
@@ -20,7 +20,7 @@ Condition = dict[str, Any]
 
 
 class Point(msgspec.Struct, frozen=True):
-    """A vector by its chunk, with what can be asked of its text."""
+    """The vector of a chunk, with the payload that filters use."""
 
     id: int
     vector: list[float]
@@ -44,7 +44,7 @@ class _Collections(msgspec.Struct):
     collections: list[_Collection]
 
 
-class _Answer(msgspec.Struct):
+class _Response(msgspec.Struct):
     result: msgspec.Raw = msgspec.Raw(b"null")
     status: Any = None
 
@@ -56,7 +56,7 @@ def match(key: str, values: Sequence[str]) -> Condition:
 
 @dataclass(slots=True)
 class Qdrant:
-    """One client for a process; `aclose` it."""
+    """One client for a process; close it with `aclose`."""
 
     url: str
     key: str | None = None
@@ -65,8 +65,8 @@ class Qdrant:
     _known: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, settings: Settings) -> "Qdrant | None":
-        """Return a client of the Qdrant that is set, if one is."""
+    def of(cls, settings: VectorSettings) -> "Qdrant | None":
+        """Return a client of the configured Qdrant, if there is one."""
         if settings.qdrant_url is None:
             return None
         key = settings.qdrant_key
@@ -79,13 +79,13 @@ class Qdrant:
             self._session = None
 
     async def collections(self, prefix: str) -> list[str]:
-        """The names of collections that begin so."""
+        """Return the names of collections with a prefix."""
         raw = await self._call("GET", "/collections")
         found = msgspec.json.decode(raw or b"", type=_Collections)
         return [one.name for one in found.collections if one.name.startswith(prefix)]
 
     async def ensure_collection(self, name: str, dimension: int) -> None:
-        """Make a collection, unless it is there: a graph for each organisation and none over all."""
+        """Create a collection if it is missing: one graph for each organisation, none over all."""
         if name in self._known:
             return
         if await self._call("GET", f"/collections/{name}", missing_is_fine=True) is None:
@@ -106,12 +106,12 @@ class Qdrant:
         self._known.add(name)
 
     async def upsert(self, name: str, points: Sequence[Point]) -> None:
-        """Write points, and return when a search sees them."""
+        """Write points; return when a search sees them."""
         if points:
             await self._call("PUT", f"/collections/{name}/points?wait=true", {"points": points})
 
     async def delete(self, name: str, ids: Sequence[int]) -> None:
-        """Remove points; a collection that is not there has none."""
+        """Delete points; a missing collection has none."""
         if ids:
             path = f"/collections/{name}/points/delete?wait=true"
             await self._call("POST", path, {"points": list(ids)}, missing_is_fine=True)
@@ -119,7 +119,7 @@ class Qdrant:
     async def nearest(
         self, name: str, numbers: Sequence[float], must: Sequence[Condition], most: int
     ) -> list[tuple[int, float]]:
-        """The points nearest to a vector that meet all conditions, with their scores."""
+        """Return the points nearest to a vector that meet all conditions, with their scores."""
         asked = {
             "query": list(numbers),
             "filter": {"must": list(must)},
@@ -135,7 +135,7 @@ class Qdrant:
         return [(hit.id, hit.score) for hit in hits.points]
 
     async def count(self, name: str, must: Sequence[Condition] = ()) -> int:
-        """How many points of a collection meet all conditions."""
+        """Return the number of points that meet all conditions."""
         asked: Mapping[str, Any] = {"filter": {"must": list(must)}, "exact": True}
         path = f"/collections/{name}/points/count"
         raw = await self._call("POST", path, asked, missing_is_fine=True)
@@ -150,7 +150,7 @@ class Qdrant:
         missing_is_fine: bool = False,
         conflict_is_fine: bool = False,
     ) -> bytes | None:
-        """Return the `result` of an answer; None when what was asked for is not there."""
+        """Return the `result` of a response; None if the target is missing."""
         if self._session is None:
             headers = {"Content-Type": "application/json"}
             if self.key is not None:
@@ -163,7 +163,7 @@ class Qdrant:
                 content = await answer.content.read(_LARGEST)
                 status = answer.status
         except (aiohttp.ClientError, TimeoutError) as error:
-            why = str(error) or "it took too long"
+            why = str(error) or "the request timed out"
             raise Unavailable(f"Qdrant cannot be reached: {why}") from None
         if status == _NOT_FOUND:
             self._known.clear()
@@ -173,6 +173,6 @@ class Qdrant:
             said = content[:300].decode("utf-8", "replace")
             raise Unavailable(f"Qdrant answered {status} to {method} {path}: {said}")
         try:
-            return bytes(msgspec.json.decode(content, type=_Answer).result)
+            return bytes(msgspec.json.decode(content, type=_Response).result)
         except msgspec.MsgspecError as error:
             raise Unavailable(f"Qdrant's answer cannot be read: {error}") from None

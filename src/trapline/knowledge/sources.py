@@ -1,4 +1,4 @@
-"""Sources: files, pages and sites whose texts are searched."""
+"""Knowledge sources: files, pages and sites whose texts are searched."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ import msgspec
 
 from trapline.db.connection import Connection
 from trapline.errors import Conflict, NotFound
-from trapline.knowledge import tally
-from trapline.knowledge.applications import LONGEST_NAME, named, often
-from trapline.knowledge.config import IngestConfig
+from trapline.knowledge import progress_counters
+from trapline.knowledge.applications import LONGEST_NAME, checked_interval, checked_name
+from trapline.knowledge.source_config import IngestConfig
 from trapline.knowledge.sql import sources as queries
 from trapline.knowledge.sql.sources import SourceRow
 from trapline.model import (
@@ -28,6 +28,14 @@ from trapline.model import (
 Kind = Literal["file", "url", "site"]
 Provider = Literal["trapline", "firecrawl"]
 LONGEST_URI: Final = 16_000
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRef:
+    """The source that a job's results are indexed into."""
+
+    id: SourceId
+    application_id: ApplicationId | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +66,11 @@ async def get(conn: Connection, organisation_id: OrganisationId, source_id: Sour
     return row
 
 
-async def ensure(conn: Connection, new: NewSource) -> SourceRow:
-    """Return the source of an address in an application, made on first use."""
-    # Two who ask for the same address at once get the same source.
-    shelf = f"{new.organisation_id} {new.application_id} {new.uri}"
-    await queries.lock_shelf(conn, shelf=shelf)
+async def get_or_create(conn: Connection, new: NewSource) -> SourceRow:
+    """Return the source of a URL in an application, created on first use."""
+    # Two concurrent callers with one URL get the same source.
+    key = f"{new.organisation_id} {new.application_id} {new.uri}"
+    await queries.lock_source_key(conn, key=key)
     row = await queries.source_at(
         conn,
         organisation_id=new.organisation_id,
@@ -74,8 +82,8 @@ async def ensure(conn: Connection, new: NewSource) -> SourceRow:
     return await _add(conn, new) if row is None else row
 
 
-async def of_site(conn: Connection, new: NewSource, site_id: SiteId) -> SourceRow:
-    """Return the source of a site's own pages, made on first use."""
+async def get_or_create_for_site(conn: Connection, new: NewSource, site_id: SiteId) -> SourceRow:
+    """Return the source of a site's own pages, created on first use."""
     asked: dict[str, Any] = {"organisation_id": new.organisation_id, "site_id": site_id}
     row = await queries.source_of_site(conn, **asked)
     if row is None:
@@ -86,13 +94,13 @@ async def of_site(conn: Connection, new: NewSource, site_id: SiteId) -> SourceRo
     return row
 
 
-async def begin(conn: Connection, source_ids: Sequence[SourceId], job_id: JobId) -> None:
-    """Note the job that fills sources that are fetched; they are counted from the start."""
+async def begin_job(conn: Connection, source_ids: Sequence[SourceId], job_id: JobId) -> None:
+    """Record the job that fetches sources, and reset their counters."""
     await queries.begin_job(conn, source_ids=source_ids, job_id=job_id)
-    await tally.forget(conn, source_ids, but_job_id=job_id)
+    await progress_counters.delete(conn, source_ids, but_job_id=job_id)
 
 
-async def change(
+async def update(
     conn: Connection,
     row: SourceRow,
     *,
@@ -100,13 +108,13 @@ async def change(
     rescrape_every: timedelta | None = None,
     keep_rescrape: bool = True,
 ) -> SourceRow:
-    """Rename a source, or say how often it is fetched again."""
+    """Rename a source, or set how often it is fetched again."""
     changed = await queries.change_source(
         conn,
         source_id=row.id,
-        name=None if name is None else named(name),
+        name=None if name is None else checked_name(name),
         keep_rescrape=keep_rescrape,
-        rescrape_every=often(rescrape_every),
+        rescrape_every=checked_interval(rescrape_every),
     )
     if changed is None:
         raise NotFound(f"There is no knowledge source {row.id}.")
@@ -116,18 +124,18 @@ async def change(
 async def delete(
     conn: Connection, source_ids: Sequence[SourceId], application_id: ApplicationId | None = None
 ) -> int:
-    """Delete sources with all that search reads of them, and what is counted of their application.
+    """Delete sources with their index, and their application's counters.
 
-    Sources before counts: a job that ends takes them in that order too.
+    Locks sources before counters, as the end of a job does.
     """
     deleted = await queries.delete_sources(conn, source_ids=source_ids)
     scopes: list[UUID] = [*source_ids, *([application_id] if application_id else [])]
-    await tally.forget(conn, scopes)
+    await progress_counters.delete(conn, scopes)
     return deleted
 
 
 def short_name(text: str) -> str:
-    """Make a name of whatever a file or an address is called."""
+    """Return a printable name of bounded length for a file name or URL."""
     clean = "".join(c if c.isprintable() else " " for c in text).strip()
     return clean[-LONGEST_NAME:].strip() or "unnamed"
 
@@ -135,7 +143,7 @@ def short_name(text: str) -> str:
 async def _add(conn: Connection, new: NewSource) -> SourceRow:
     row = await _insert(conn, new)
     if row is None:
-        raise Conflict("That source is being made already.")
+        raise Conflict("The source is being created by another request.")
     return row
 
 
@@ -153,6 +161,6 @@ async def _insert(conn: Connection, new: NewSource) -> SourceRow | None:
         provider=new.provider,
         job_id=None,
         site_id=new.site_id,
-        rescrape_every=often(new.rescrape_every),
+        rescrape_every=checked_interval(new.rescrape_every),
         created_by=new.created_by,
     )

@@ -5,6 +5,6 @@ Owns the schema `measure`: operation, request, job_time, operation_day, request_
 """
 
 from trapline.measure.recorder import Recorder
-from trapline.measure.rows import Operation, Request
+from trapline.measure.rows import ApiRequest, Operation
 
-__all__ = ["Operation", "Recorder", "Request"]
+__all__ = ["ApiRequest", "Operation", "Recorder"]

@@ -11,12 +11,12 @@ import asyncpg
 from prometheus_client import Counter
 
 from trapline import logs
-from trapline.db.connection import LOST
+from trapline.db.connection import EXHAUSTED, LOST
 from trapline.db.pool import Database
 from trapline.errors import DatabaseUnavailable
-from trapline.measure import writing
-from trapline.measure.rows import Operation, Request
-from trapline.measure.sql import recording as queries
+from trapline.measure import row_writer
+from trapline.measure.rows import ApiRequest, Operation
+from trapline.measure.sql import recorder as queries
 from trapline.model import JobId, OrganisationId
 
 log = logs.get_logger(__name__)
@@ -38,7 +38,7 @@ class Recorder:
 
     most: int = MOST_IN_MEMORY
     _operations: list[Operation] = field(default_factory=list)
-    _requests: list[Request] = field(default_factory=list)
+    _requests: list[ApiRequest] = field(default_factory=list)
 
     def operation(self, operation: Operation) -> None:
         """Note what was done to a document."""
@@ -55,7 +55,7 @@ class Recorder:
         *,
         job_id: JobId | None = None,
         document_url: str | None = None,
-    ) -> "Timing":
+    ) -> "TimedBlock":
         """Note how long a block took, and with what error it was left."""
 
         def note(milliseconds: float, error: str | None, extra: dict[str, object]) -> None:
@@ -72,9 +72,9 @@ class Recorder:
                 )
             )
 
-        return Timing(note)
+        return TimedBlock(note)
 
-    def request(self, request: Request) -> None:
+    def request(self, request: ApiRequest) -> None:
         """Note a request that was answered."""
         if len(self._requests) >= self.most:
             DROPPED.inc()
@@ -96,14 +96,14 @@ class Recorder:
         written = 0
         try:
             while operations := self._operations[:_AT_ONCE]:
-                await writing.write_operations(database, operations)
+                await row_writer.write_operations(database, operations)
                 del self._operations[: len(operations)]
                 written += len(operations)
             while requests := self._requests[:_AT_ONCE]:
-                await writing.write_requests(database, requests)
+                await row_writer.write_requests(database, requests)
                 del self._requests[: len(requests)]
                 written += len(requests)
-        except (*LOST, DatabaseUnavailable) as error:
+        except (*LOST, *EXHAUSTED, DatabaseUnavailable) as error:
             log.warning("measurements wait for PostgreSQL", error=str(error))
         except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError) as error:
             # A row that no second attempt would make fit must not hold up all that come after it.
@@ -114,7 +114,7 @@ class Recorder:
         return written
 
 
-class Timing:
+class TimedBlock:
     """Measures a block; gives it a dict for what else is to be noted."""
 
     def __init__(self, note: Callable[[float, str | None, dict[str, object]], None]) -> None:
@@ -130,9 +130,9 @@ class Timing:
         self._note(took, None if kind is None else str(error) or kind.__name__, self._extra)
 
 
-async def drop_sums(database: Database) -> int:
+async def drop_job_times(database: Database) -> int:
     """Forget what jobs took once their other traces are past their time too."""
-    keep, gone, part = timedelta(days=database.settings.keep_days), 0, _SUMS_AT_ONCE
+    keep, gone, part = timedelta(days=database.settings.retention.keep_days), 0, _SUMS_AT_ONCE
     while part >= _SUMS_AT_ONCE:
         async with database.system_tx() as conn:
             part = await queries.drop_job_times(conn, keep=keep, most=_SUMS_AT_ONCE)

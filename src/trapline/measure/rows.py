@@ -38,7 +38,7 @@ class Operation(Struct, frozen=True, kw_only=True, gc=False):
     at: datetime = field(default_factory=_now)
 
 
-class Request(Struct, frozen=True, kw_only=True, gc=False):
+class ApiRequest(Struct, frozen=True, kw_only=True, gc=False):
     """One request that was answered. `organisation_id` is None where nobody was known to ask."""
 
     method: str

@@ -1,4 +1,4 @@
-"""The kinds of jobs that visit pages, and of the tasks that they are made of."""
+"""Kinds of jobs and tasks: their stored names, payloads and retry policies."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -7,10 +7,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from trapline.knowledge.config import IngestConfig
+from trapline.knowledge.source_config import IngestConfig
 from trapline.model import ApplicationId, PageId, SourceId
 from trapline.queue.kinds import Handler, Kind, Kinds
-from trapline.queue.retries import RetryPolicy
+from trapline.queue.retry_policy import RetryPolicy
 
 # Jobs.
 CRAWL: Final = "crawl"
@@ -27,20 +27,20 @@ SITEMAP: Final = "kickoff_sitemap"
 PAGE: Final = "single_urls"
 FILE: Final = "file"
 INDEX: Final = "index"
-ASK: Final = "ask_for_crawl"
-AWAIT: Final = "await_crawl"
-CALL_OFF: Final = "call_off_crawl"
-RENEW: Final = "renew"
+START_REMOTE_CRAWL: Final = "ask_for_crawl"
+AWAIT_REMOTE_CRAWL: Final = "await_crawl"
+CANCEL_REMOTE_CRAWL: Final = "call_off_crawl"
+REEMBED: Final = "renew"
 
 
 class Kickoff(Struct, frozen=True):
-    """Begin a crawl: read robots.txt, queue the start page and the sitemaps."""
+    """Start a crawl: read robots.txt, enqueue the start page and the sitemaps."""
 
     url: str
 
 
 class SitemapTask(Struct, frozen=True, omit_defaults=True):
-    """Read one sitemap; `guessed` ones need not be there."""
+    """Read one sitemap; a `guessed` one may not exist."""
 
     url: str
     level: int = 0
@@ -64,7 +64,7 @@ class MapTask(Struct, frozen=True):
 
 
 class FileTask(Struct, frozen=True, omit_defaults=True):
-    """Make one file searchable. `sha256` names its bytes, in hex."""
+    """Index one file. `sha256` is the hash of its bytes, in hex."""
 
     source_id: SourceId
     uri: str
@@ -74,12 +74,12 @@ class FileTask(Struct, frozen=True, omit_defaults=True):
     application_id: ApplicationId | None = None
     content_type: str | None = None
     title: str | None = None
-    # What its sender says is wrong with it; then there are no bytes.
+    # Why the sender could not read it; then there are no bytes.
     error: str | None = None
 
 
-class AskTask(Struct, frozen=True):
-    """Ask a Firecrawl elsewhere to crawl for a source."""
+class StartRemoteCrawl(Struct, frozen=True):
+    """Start a crawl on a remote Firecrawl for a source."""
 
     source_id: SourceId
     url: str
@@ -87,20 +87,20 @@ class AskTask(Struct, frozen=True):
     max_depth: int
 
 
-class AwaitTask(Struct, frozen=True):
-    """Keep a job open until a crawl elsewhere says that it ended."""
+class AwaitRemoteCrawl(Struct, frozen=True):
+    """Keep a job open until a remote crawl reports its end."""
 
     crawl: str
 
 
-class CallOffTask(Struct, frozen=True):
-    """End a crawl elsewhere whose job here was cancelled."""
+class CancelRemoteCrawl(Struct, frozen=True):
+    """Cancel a remote crawl whose job here was cancelled."""
 
     crawl: str
 
 
-class RenewTask(Struct, frozen=True):
-    """Make all texts of a source anew in another generation, then exchange the two."""
+class ReembedSource(Struct, frozen=True):
+    """Re-embed a source as a new generation, then swap the two."""
 
     source_id: SourceId
     generation: int
@@ -108,7 +108,7 @@ class RenewTask(Struct, frozen=True):
 
 
 class IndexTask(Struct, frozen=True, omit_defaults=True):
-    """Make one version of a page searchable."""
+    """Index one version of a page."""
 
     source_id: SourceId
     url: str
@@ -117,43 +117,49 @@ class IndexTask(Struct, frozen=True, omit_defaults=True):
     application_id: ApplicationId | None = None
 
 
-_PATIENT = RetryPolicy(max_attempts=4, first=timedelta(seconds=2))
-_INSISTENT = RetryPolicy(max_attempts=5, first=timedelta(seconds=5))
+_VISIT_RETRIES = RetryPolicy(max_attempts=4, first=timedelta(seconds=2))
+_REMOTE_RETRIES = RetryPolicy(max_attempts=5, first=timedelta(seconds=5))
 
 
 def crawl_kinds(
     kickoff: Handler | None = None,
     sitemap: Handler | None = None,
     page: Handler | None = None,
-    survey: Handler | None = None,
+    map_: Handler | None = None,
     *,
     ingest: tuple[Kind, ...] | None = None,
 ) -> Kinds:
-    """Return the kinds, with their handlers where there is a worker to run them."""
+    """Return the kinds, with handlers in a process that runs tasks."""
     return Kinds(
         (
-            Kind(KICKOFF, Kickoff, kickoff, _PATIENT, stored=True),
-            Kind(SITEMAP, SitemapTask, sitemap, _PATIENT, stored=True),
-            Kind(PAGE, PageTask, page, _PATIENT, stored=True),
-            Kind(MAP, MapTask, survey, _PATIENT),
+            Kind(KICKOFF, Kickoff, kickoff, _VISIT_RETRIES, stored=True),
+            Kind(SITEMAP, SitemapTask, sitemap, _VISIT_RETRIES, stored=True),
+            Kind(PAGE, PageTask, page, _VISIT_RETRIES, stored=True),
+            Kind(MAP, MapTask, map_, _VISIT_RETRIES),
             *(ingest or ingest_kinds()),
         )
     )
 
 
 def ingest_kinds(handlers: Mapping[str, Handler] = MappingProxyType({})) -> tuple[Kind, ...]:
-    """Return the kinds of tasks that make texts searchable; also jobs that visit pages have them."""
+    """Return the kinds of indexing tasks, which jobs that visit pages have too."""
     run = handlers.get
     return (
         Kind(FILE, FileTask, run(FILE), RetryPolicy(max_attempts=3), stored=True),
         Kind(INDEX, IndexTask, run(INDEX), RetryPolicy(max_attempts=3), stored=True),
-        Kind(ASK, AskTask, run(ASK), _INSISTENT),
-        Kind(CALL_OFF, CallOffTask, run(CALL_OFF), _INSISTENT),
-        Kind(AWAIT, AwaitTask, run(AWAIT), RetryPolicy(max_attempts=1)),
-        Kind(RENEW, RenewTask, run(RENEW), RetryPolicy(max_attempts=3), timeout=timedelta(hours=6)),
+        Kind(START_REMOTE_CRAWL, StartRemoteCrawl, run(START_REMOTE_CRAWL), _REMOTE_RETRIES),
+        Kind(CANCEL_REMOTE_CRAWL, CancelRemoteCrawl, run(CANCEL_REMOTE_CRAWL), _REMOTE_RETRIES),
+        Kind(
+            AWAIT_REMOTE_CRAWL,
+            AwaitRemoteCrawl,
+            run(AWAIT_REMOTE_CRAWL),
+            RetryPolicy(max_attempts=1),
+        ),
+        Kind(
+            REEMBED,
+            ReembedSource,
+            run(REEMBED),
+            RetryPolicy(max_attempts=3),
+            timeout=timedelta(hours=6),
+        ),
     )
-
-
-def stored_kinds() -> Kinds:
-    """Return the kinds of tasks that are run again as they stand."""
-    return Kinds.stored()

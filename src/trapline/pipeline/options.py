@@ -1,7 +1,9 @@
-"""What is asked for: of one page, of a job that visits pages, of a crawl. Stored with the job, so
-that every worker reads the same. The names are ours; the edges translate theirs. Times are seconds.
+"""Options of scrapes, crawls and maps, stored with the job so that every worker reads the same.
+
+The names are ours; the APIs translate theirs. Times are seconds.
 """
 
+import hashlib
 import re
 from dataclasses import replace
 from functools import lru_cache
@@ -11,15 +13,17 @@ import msgspec
 from msgspec import Meta
 
 from trapline.errors import InvalidInput, VisitFailed
-from trapline.extract.selectors import check_selectors
+from trapline.extract.html.selectors import check_selectors
+from trapline.fetch.country_languages import languages_of
+from trapline.frontier.canonical_url import Query, typed_url
 from trapline.frontier.patterns import Patterns
 from trapline.frontier.scope import Scope, ScopeRules
-from trapline.frontier.url import Query, typed_url
 from trapline.model import ExtractOptions, Format, SiteId, SourceId
-from trapline.pipeline.countries import languages_of
+from trapline.rendering import Action, BrowserUse, Screenshot, Wait
 
 DEFAULT_LIMIT = 10_000
 DEFAULT_TIMEOUT: Final = 60.0
+_MAX_WAIT: Final = 60.0
 _STORED: Final = frozenset({Format.MARKDOWN, Format.LINKS})
 _CANONICAL: Final = ExtractOptions(formats=_STORED)
 
@@ -30,14 +34,14 @@ Seconds = Annotated[float, Meta(ge=0)]
 
 
 class AttributeSelector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An attribute to be read from all elements that a CSS selector finds."""
+    """An attribute to read from all elements that match a CSS selector."""
 
     selector: Annotated[str, Meta(min_length=1)]
     attribute: Annotated[str, Meta(min_length=1)]
 
 
-class Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing to ask a language model about a page."""
+class LlmRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One request to a language model about a page."""
 
     kind: Literal["json", "question", "summary"]
     prompt: str | None = None
@@ -49,14 +53,14 @@ class Tracking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     tag: Annotated[str, Meta(max_length=200)] = ""
     diff: bool = False
-    fields: Wish | None = None
-    """What a language model reads of both, to say which fields changed."""
+    fields: LlmRequest | None = None
+    """The fields that a language model reads of both, to report which changed."""
 
 
 class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How one page is fetched, and what its caller wants of it.
+    """How to fetch one page, and the formats to return.
 
-    What is stored of a page does not depend on this: else every other wish would be a change.
+    The stored version does not depend on the formats: else other formats would be a change.
     """
 
     # What to answer with.
@@ -66,8 +70,8 @@ class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     exclude_tags: tuple[str, ...] = ()
     remove_base64_images: bool = True
     attributes: tuple[AttributeSelector, ...] = ()
-    # What a language model is to make of the page.
-    wishes: tuple[Wish, ...] = ()
+    # Questions to a language model about the page; stored as `wishes`.
+    llm_requests: tuple[LlmRequest, ...] = msgspec.field(default=(), name="wishes")
     # Compare with the version before.
     track_changes: bool = False
     # As clients of Firecrawl ask for it, in a job: by tag, whatever the version before is.
@@ -87,6 +91,14 @@ class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     proxy: str | None = None
     verify_tls: bool = True
 
+    # Whether a browser shows the page, and what it does there.
+    browser: BrowserUse = BrowserUse.AUTO
+    wait: Annotated[float, Meta(ge=0, le=60)] = 0.0
+    actions: Annotated[tuple[Action, ...], Meta(max_length=50)] = ()
+    screenshot: Screenshot | None = None
+    scroll_to_end: bool = False
+    block_ads: bool = True
+
     # Whether an older answer will do, and what is kept of this one.
     max_age: Seconds | None = None
     # Only an older answer will do, and it must be at least so old.
@@ -97,7 +109,7 @@ class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def extraction(self) -> ExtractOptions:
-        """What the caller wants of the extractor."""
+        """The extraction that the caller requests."""
         return ExtractOptions(
             formats=self.formats,
             only_main_content=self.only_main_content,
@@ -114,41 +126,83 @@ class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def canonical(self) -> bool:
-        """Whether the caller wants the content as it is stored, in whatever format."""
+        """Whether the caller requests the content as it is stored, in whatever format."""
         whole = self.include_tags or self.exclude_tags or self.max_pages is not None
         return self.only_main_content and self.remove_base64_images and not whole
 
     @property
     def as_stored(self) -> bool:
-        """Whether a stored version alone answers this, without the bytes that it came from."""
-        more = self.attributes or self.with_body or not self.read_files
+        """Whether a stored version suffices, without its bytes."""
+        more = self.attributes or self.with_body or not self.read_files or self.has_results
         return self.canonical and self.formats <= _STORED and not more
 
     @property
+    def reads_cache(self) -> bool:
+        """Whether a stored answer will do. Never one to own headers: they may say who asks."""
+        fresh = self.headers or self.has_results
+        return not fresh and bool(self.max_age or self.needs_cache)
+
+    @property
+    def has_results(self) -> bool:
+        """Whether the browser returns more than the page: a stored version has none of it."""
+        return bool(self.actions) or self.screenshot is not None
+
+    @property
+    def browser_reason(self) -> str | None:
+        """Why a browser has to show the page, whatever it is like; None if HTTP may do."""
+        reasons = {
+            "requested": self.browser is BrowserUse.ALWAYS,
+            "actions": bool(self.actions),
+            "screenshot": self.screenshot is not None,
+            "wait": self.wait > 0,
+            "scroll to the end": self.scroll_to_end,
+        }
+        return next((reason for reason, applies in reasons.items() if applies), None)
+
+    @property
+    def needs_cache(self) -> bool:
+        """Whether only a stored answer will do."""
+        return self.only_cached or self.min_age is not None
+
+    @property
     def accept_language(self) -> str | None:
-        """The header's value: the first language is liked best. A country stands for its own."""
+        """The Accept-Language header, best language first; without languages, those of the country."""
         languages = self.languages or languages_of(self.country)
         parts = [f"{language};q={1 - n / 10:.1f}" for n, language in enumerate(languages[:9])]
         return ",".join(parts) or None
 
     def check(self) -> None:
-        """Refuse what the types cannot: bad selectors, headers that are more than one line."""
+        """Refuse what the types cannot: invalid selectors and headers."""
         check_selectors(
             (*self.include_tags, *self.exclude_tags, *(a.selector for a in self.attributes))
         )
+        self._check_browser()
         for name, value in self.headers.items():
             if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
                 raise InvalidInput(f"{name!r} is not a header that can be sent.")
 
+    def _check_browser(self) -> None:
+        reason = self.browser_reason
+        if self.browser is BrowserUse.NEVER and reason is not None:
+            raise InvalidInput(f"{reason} needs a browser, which the request rules out.")
+        waits = [action for action in self.actions if isinstance(action, Wait)]
+        if any((wait.milliseconds is None) == (wait.selector is None) for wait in waits):
+            raise InvalidInput(
+                "Either 'milliseconds' or 'selector' must be provided, but not both."
+            )
+        seconds = self.wait + sum((wait.milliseconds or 1000) / 1000 for wait in waits)
+        if seconds > _MAX_WAIT:
+            raise InvalidInput("Total wait time (waitFor + wait actions) cannot exceed 60 seconds")
+
 
 @lru_cache(maxsize=256)
 def _patterns(sources: tuple[str, ...]) -> Patterns:
-    # Most jobs have none, and each would compile that.
+    # Most jobs have no patterns; they share one object.
     return Patterns(sources)
 
 
 class VisitOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What all jobs that visit pages may be asked: a scrape, a batch of them, a crawl."""
+    """Options of all jobs that visit pages: scrape, batch, crawl, map."""
 
     site_id: SiteId | None = None
     ignore_robots: bool = False
@@ -171,7 +225,7 @@ class VisitOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @classmethod
     def parse(cls, **values: Any) -> Self:
-        """Check what a person or a program asks for; InvalidInput says what is wrong."""
+        """Parse and check options; InvalidInput says what is wrong."""
         given = {name: value for name, value in values.items() if value is not None}
         try:
             if "url" in cls.__struct_fields__:
@@ -194,9 +248,51 @@ class VisitOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return _patterns(self.ignore_patterns)
 
     @property
+    def variant(self) -> bytes:
+        """The cache key beside the URL: a hash of all that shapes what is stored of a page.
+
+        Empty for a plain request. A new option that shapes the fetch or the stored text belongs here.
+        """
+        key = _variant_key(self)
+        if key == _PLAIN:
+            return b""
+        return hashlib.sha256(msgspec.json.encode(key)).digest()[:16]
+
+    @property
     def stored_extraction(self) -> ExtractOptions:
-        """How what is stored of a page is read."""
+        """The extraction of the stored version."""
         return replace(self.scrape.stored_extraction, exclude_tags=self.ignore_selectors)
+
+
+def _variant_key(options: VisitOptions) -> tuple[object, ...]:
+    scrape = options.scrape
+    # Only where a browser is requested: the keys of stored pages must stay what they are.
+    rendered = (
+        ()
+        if scrape.browser_reason is None
+        else (
+            "browser",
+            scrape.wait,
+            scrape.scroll_to_end,
+            scrape.block_ads,
+            msgspec.to_builtins(scrape.actions),
+            msgspec.to_builtins(scrape.screenshot),
+        )
+    )
+    return (
+        sorted((name.lower(), value) for name, value in scrape.headers.items()),
+        scrape.mobile,
+        scrape.accept_language,
+        scrape.proxy,
+        scrape.verify_tls,
+        sorted(set(options.ignore_selectors)),
+        *rendered,
+    )
+
+
+_PLAIN: Final = _variant_key(VisitOptions())
+# Most scrapes over Firecrawl's API, whose default this is.
+_UNVERIFIED: Final = VisitOptions(scrape=ScrapeOptions(verify_tls=False)).variant
 
 
 class PageOptions(VisitOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -206,7 +302,7 @@ class PageOptions(VisitOptions, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class CrawlOptions(VisitOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A crawl: all that links and sitemaps lead to, within its scope. `url` is canonical."""
+    """A crawl: every page in scope that links and sitemaps lead to. `url` is canonical."""
 
     url: str
     limit: Annotated[int, Meta(ge=1, le=10**9)] = DEFAULT_LIMIT
@@ -224,6 +320,8 @@ class CrawlOptions(VisitOptions, frozen=True, kw_only=True, forbid_unknown_field
     follow_hidden: bool = True
     # Further hosts that belong to the site; a subdomain of one does too.
     allowed_domains: tuple[str, ...] = ()
+    # Views by path: pages with many of them are visited early.
+    traffic: Annotated[dict[str, Annotated[int, Meta(ge=0)]], Meta(max_length=10_000)] = {}
 
     def check(self) -> None:
         super().check()
@@ -250,7 +348,7 @@ class CrawlOptions(VisitOptions, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class MapOptions(VisitOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A map: the URLs of a site, without a visit to each. `url` is canonical."""
+    """A map: the URLs of a site, without visiting each page. `url` is canonical."""
 
     url: str
     search: Annotated[str, Meta(max_length=1000)] | None = None
@@ -265,6 +363,11 @@ class MapOptions(VisitOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     use_known: bool = True
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+
+    @property
+    def known_variants(self) -> list[bytes]:
+        """The variants whose pages this map may show: its own, and what anybody is given."""
+        return list({b"", _UNVERIFIED, self.variant})
 
     def check(self) -> None:
         super().check()

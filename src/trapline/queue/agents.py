@@ -1,4 +1,4 @@
-"""Agents: each worker process, alive as long as it holds its advisory lock."""
+"""Agents: one for each worker process, alive as long as it holds its advisory lock."""
 
 import asyncio
 import os
@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, cast
-from uuid import UUID, uuid4
+from uuid import uuid4
+
+import asyncpg
 
 from trapline.db.connection import LOST, OwnConnection
 from trapline.db.pool import Database
@@ -20,95 +22,111 @@ log = get_logger(__name__)
 
 LOCK_CLASS: Final = 0x71_61_67  # "qag": our half of the advisory lock's key
 HEARTBEAT: Final = 15.0
-_PAUSE: Final = 0.5
+_RETRY_PAUSE: Final = 0.5
 
 
 @dataclass(slots=True)
 class Agent:
-    """This process, as others see it."""
+    """The agent of this process."""
 
     database: Database
     name: str
     capacity: int
     kinds: Sequence[str]
     user_agent: str | None = None
-    uuid: UUID = field(default_factory=uuid4)
     id: AgentId = field(default=cast("AgentId", 0))
     _conn: "OwnConnection | None" = None
+    # Set when the connection that holds the lock is closed.
+    _lost: asyncio.Event = field(default_factory=asyncio.Event)
     _registered: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def register(self) -> None:
-        """Show this agent to others, however often the server goes away meanwhile."""
+        """Register this agent, retrying while the server is unavailable."""
         while True:
             try:
                 return await self._register()
             except LOST as error:
                 log.warning("the agent cannot register yet", error=str(error))
-                if self._conn is not None:
-                    self._conn.terminate()
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(_RETRY_PAUSE)
 
-    async def registered(self) -> None:
+    async def wait_registered(self) -> None:
         """Wait until this agent has an id under which it can hold leases."""
         await self._registered.wait()
 
     async def _register(self) -> None:
-        """Take the lock first, so that nobody ever sees this agent without it."""
-        self._conn = await self.database.dedicated()
-        self.id = AgentId(await queries.next_agent_id(self._conn))
-        await self._lock(self._conn)
-        await queries.register_agent(
-            self._conn,
-            agent_id=self.id,
-            uuid=self.uuid,
-            name=self.name,
-            user_agent=self.user_agent,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            capacity=self.capacity,
-            kinds=list(self.kinds),
-        )
+        """Take the lock before the row is visible, so that the agent never seems dead."""
+        conn = await self.database.dedicated("agent")
+        try:
+            agent_id = AgentId(await queries.next_agent_id(conn))
+            await _lock(conn, agent_id)
+            await queries.register_agent(
+                conn,
+                agent_id=agent_id,
+                # Another one each time: the row of an agent that was declared dead stays.
+                uuid=uuid4(),
+                name=self.name,
+                user_agent=self.user_agent,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                capacity=self.capacity,
+                kinds=list(self.kinds),
+            )
+        except BaseException:
+            conn.terminate()
+            raise
+        self.id = agent_id
+        self._adopt(conn)
         self._registered.set()
         log.info("agent started", agent=self.id, name=self.name)
 
-    async def _lock(self, conn: OwnConnection) -> None:
-        await conn.execute("SELECT pg_advisory_lock($1, $2)", LOCK_CLASS, int(self.id))
+    def _adopt(self, conn: OwnConnection) -> None:
+        """Keep the connection that holds the lock, and notice its end at once."""
+        lost = asyncio.Event()
+        conn.add_termination_listener(lambda _: lost.set())
+        if conn.is_closed():
+            lost.set()
+        self._conn, self._lost = conn, lost
 
     async def keep_alive(self) -> None:
-        """Hold the lock over restarts of the server; begin anew as another agent when buried."""
+        """Keep the lock over restarts of the server; register as a new agent if this one was declared dead."""
         while True:
-            await asyncio.sleep(HEARTBEAT if self._alive() else 0.5)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(HEARTBEAT):
+                    await self._lost.wait()
             try:
-                await self._beat()
-            except (*LOST, DatabaseUnavailable) as error:
+                await self._heartbeat()
+            except (*LOST, DatabaseUnavailable, asyncpg.PostgresError) as error:
                 log.warning("the agent lost its connection", agent=self.id, error=str(error))
+                await asyncio.sleep(_RETRY_PAUSE)
 
-    async def _locked(self) -> OwnConnection:
-        """Open a connection that holds this agent's lock; one that does not get it is not left open."""
-        conn = await self.database.dedicated()
+    async def _connect_locked(self) -> OwnConnection:
+        """Open a connection that holds this agent's lock; without the lock it is closed."""
+        conn = await self.database.dedicated("agent")
         try:
-            await self._lock(conn)
+            await _lock(conn, self.id)
         except BaseException:
             conn.terminate()
             raise
         return conn
 
-    def _alive(self) -> bool:
-        return self._conn is not None and not self._conn.is_closed()
-
-    async def _beat(self) -> None:
+    async def _heartbeat(self) -> None:
         if self._conn is None or self._conn.is_closed():
-            self._conn = await self._locked()
-        if not await queries.heartbeat(self._conn, agent_id=self.id):
-            log.warning("this agent was taken for dead", agent=self.id)
-            await self._conn.close()
+            self._adopt(await self._connect_locked())
+        conn = self._conn
+        if conn is not None and not await queries.heartbeat(conn, agent_id=self.id):
+            log.warning("this agent was declared dead", agent=self.id)
+            await conn.close()
             await self.register()
 
     async def finish(self) -> None:
-        """Say goodbye and let the lock go."""
+        """Mark the agent as finished and release its lock."""
         if self._conn is None:
             return
-        with suppress(*LOST):
+        with suppress(*LOST, asyncpg.PostgresError):
             await queries.finish_agent(self._conn, agent_id=self.id)
             await self._conn.close()
         log.info("agent finished", agent=self.id)
+
+
+async def _lock(conn: OwnConnection, agent_id: AgentId) -> None:
+    await conn.execute("SELECT pg_advisory_lock($1, $2)", LOCK_CLASS, int(agent_id))

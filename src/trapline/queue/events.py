@@ -1,4 +1,4 @@
-"""The event log: what happened to jobs, numbered without a gap in each of them."""
+"""The event log of jobs: the events of each job are numbered without a gap."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
@@ -9,10 +9,10 @@ from trapline.model import JobId
 from trapline.queue.sql import events as queries
 from trapline.queue.sql.events import EventRow, EventsSinceRow
 
-ENDINGS: Final = ("job.completed", "job.failed", "job.cancelled")
+TERMINAL_EVENTS: Final = ("job.completed", "job.failed", "job.cancelled")
 
 
-async def of_job(
+async def list_events(
     conn: Connection, job_id: JobId, *, after: int = 0, most: int = 1000
 ) -> list[EventRow]:
     """Return a job's events after a number."""
@@ -27,13 +27,13 @@ async def consume(
     types: Sequence[str] | None = None,
     most: int = 1000,
 ) -> int:
-    """Hand the next events of all jobs to a named consumer, and note in the same transaction how
-    far it has come: each event is handled once. Returns how many there were.
+    """Pass the next events of all jobs to a named consumer, and move its position in the same
+    transaction: each event is handled once. Returns how many there were.
     """
     async with database.system_tx() as conn:
         position = await queries.lock_consumer(conn, name=name)
         if position is None:
-            # It is new, or another process reads for it now.
+            # The consumer is new, or another process reads for it now.
             await queries.open_consumer(conn, name=name)
             position = await queries.lock_consumer(conn, name=name)
         if position is None:

@@ -1,4 +1,4 @@
-"""Gates: where tasks are paced, across all processes and machines."""
+"""Gates: they pace tasks across all processes and machines."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ T = TypeVar("T", int, timedelta, datetime)
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A gate by name. Gap and bound are where a new gate starts; `lane_…` is this job's own wish."""
+    """A gate by name, with the gap and bound of a new gate; `lane_…` are those of one job."""
 
     name: str
     gap: timedelta | None = None
@@ -33,14 +33,14 @@ class Gate:
 
 
 class GateChange(Struct, frozen=True, gc=False):
-    """What an attempt taught about its gate: written in the finishing transaction."""
+    """A change of a gate's pace that an attempt causes, written in the finishing transaction."""
 
     gap: timedelta | None = None
     pressure: int | None = None
     not_before: datetime | None = None
 
     def and_also(self, other: "GateChange | None") -> "GateChange":
-        """Return what two attempts at one gate taught: of all that they say the more careful."""
+        """Return the slower of two changes of one gate, field by field."""
         if other is None:
             return self
         return GateChange(
@@ -58,7 +58,7 @@ async def set_gate(
     floor: timedelta = timedelta(),
     bound: int | None = None,
 ) -> GateRow:
-    """Make or change a gate. Workers follow within two seconds."""
+    """Create or change a gate. Workers follow within two seconds."""
     check(Gate(name, gap, bound))
     row = await queries.set_gate(conn, name=name, gap=gap, floor=floor, bound=bound)
     if row is None:
@@ -67,7 +67,7 @@ async def set_gate(
 
 
 def check(gate: Gate) -> None:
-    """Refuse a gate that could never let anything through, or that has no name."""
+    """Refuse a gate without a name, or with values that would let no task through."""
     if not 0 < len(gate.name) <= LONGEST_NAME:
         raise InvalidInput(f"A gate's name has 1 to {LONGEST_NAME} characters.")
     for gap in (gate.gap, gate.lane_gap):

@@ -1,4 +1,4 @@
-"""Jobs: what someone asked for once, with its counters, its limit and its end."""
+"""Jobs: requests with their tasks, counters, limit and end."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,20 +8,21 @@ from typing import Any, Literal
 import msgspec
 
 from trapline.db.connection import Connection
+from trapline.db.id_prefix import id_range, only_match
 from trapline.errors import Conflict, InvalidInput, NotFound
 from trapline.model import JobId, MemberId, OrganisationId, TraceId, new_uuid
 from trapline.queue import tasks
-from trapline.queue.kinds import Kinds, checked
+from trapline.queue.kinds import Kinds, check_json
 from trapline.queue.sql import jobs as queries
 from trapline.queue.sql.jobs import JobRow
-from trapline.queue.tasks import Added, NewTask, Place
-from trapline.settings import Settings
+from trapline.queue.tasks import EnqueueResult, NewTask, TaskState
+from trapline.settings import RetentionSettings
 
 Status = Literal["pending", "running", "paused", "completed", "failed", "cancelled"]
 ENDED = frozenset({"completed", "failed", "cancelled"})
 TTL = timedelta(hours=24)
 
-# One more worker for every so many tasks in flight, and five without a limit.
+# One worker for so many tasks in flight, and five without a limit.
 _TASKS_PER_WORKER = 10
 _WORKERS_WITHOUT_LIMIT = 5
 
@@ -32,7 +33,7 @@ def new_id() -> JobId:
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to be created. `limit` is the most tasks that count; None means no limit."""
+    """A job to be created. `limit` bounds its counted tasks; None means no limit."""
 
     kind: str
     organisation_id: OrganisationId
@@ -51,16 +52,17 @@ class NewJob:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     trace_id: TraceId | None = None
     zero_data_retention: bool = False
-    standing: bool = False
     scheduled_at: datetime | None = None
     ttl: timedelta = TTL
     failed_ttl: timedelta | None = None
 
 
-def times_kept(settings: Settings, *, single: bool = False) -> tuple[timedelta, timedelta | None]:
-    """Return how long a job is kept that ended well, and that failed (None: as long).
+def retention_times(
+    settings: RetentionSettings, *, single: bool = False
+) -> tuple[timedelta, timedelta | None]:
+    """Return the time to live of completed jobs and of failed ones (None: the same).
 
-    `single` means a job of one task that someone waits for, such as a scrape.
+    `single` means a job of one task whose caller waits, such as a scrape.
     """
     if not single:
         return timedelta(seconds=settings.job_ttl_seconds), None
@@ -72,7 +74,7 @@ def times_kept(settings: Settings, *, single: bool = False) -> tuple[timedelta, 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a job is. Skipped tasks are progress too."""
+    """The progress of a job. Skipped tasks count as progress."""
 
     total: int
     queued: int
@@ -87,7 +89,7 @@ class Progress:
 
 
 async def create(conn: Connection, job: NewJob) -> JobRow:
-    """Write a job without tasks yet."""
+    """Write a job without tasks."""
     check(job)
     await _check_parent(conn, job)
     row = await queries.create_job(
@@ -96,7 +98,6 @@ async def create(conn: Connection, job: NewJob) -> JobRow:
         organisation_id=job.organisation_id,
         member_id=job.member_id,
         kind=job.kind,
-        standing=job.standing,
         priority=job.priority,
         parent_id=job.parent_id,
         retry_of=job.retry_of,
@@ -121,12 +122,12 @@ async def create(conn: Connection, job: NewJob) -> JobRow:
 
 async def submit(
     conn: Connection, kinds: Kinds, job: NewJob, new: Iterable[NewTask], *, now: datetime
-) -> list[Added]:
+) -> list[EnqueueResult]:
     """Create a job with its first tasks. One that has nothing to do is complete at once."""
     await create(conn, job)
     first = [_at(task, job.scheduled_at) for task in new]
     added = await tasks.enqueue(conn, kinds, job.id, job.organisation_id, first, now=now)
-    if not any(answer.place is Place.QUEUED for answer in added):
+    if not any(answer.state is TaskState.QUEUED for answer in added):
         await queries.end_if_empty(conn, job_id=job.id)
     return added
 
@@ -138,20 +139,6 @@ def _at(task: NewTask, scheduled_at: datetime | None) -> NewTask:
     return NewTask(**values | {"run_at": scheduled_at})
 
 
-async def standing(conn: Connection, organisation_id: OrganisationId, kind: str) -> JobId:
-    """Return the job of this kind that never ends, made on first use."""
-    found = await queries.standing_job(conn, organisation_id=organisation_id, kind=kind)
-    if found is not None:
-        return found
-    try:
-        return (await create(conn, NewJob(kind, organisation_id, standing=True))).id
-    except Conflict:
-        found = await queries.standing_job(conn, organisation_id=organisation_id, kind=kind)
-        if found is None:
-            raise
-        return found
-
-
 async def get(conn: Connection, job_id: JobId) -> JobRow:
     """Return a job; one that expired is not found."""
     row = await queries.get_job(conn, job_id=job_id)
@@ -160,8 +147,15 @@ async def get(conn: Connection, job_id: JobId) -> JobRow:
     return row
 
 
+async def find_id(conn: Connection, prefix: str) -> JobId:
+    """Return the id of the one job that begins with a prefix."""
+    low, high = id_range(prefix)
+    ids = await queries.job_ids_in_range(conn, low=low, high=high)
+    return only_match(ids, prefix, "job", "; jobs are forgotten some time after their end")
+
+
 async def progress(conn: Connection, job: JobRow) -> Progress:
-    """Return the counters that a status call shows."""
+    """Return the counters of a status call."""
     active = await queries.active_tasks(conn, job_id=job.id) if job.status not in ENDED else 0
     active = min(active, job.remaining)
     return Progress(
@@ -179,7 +173,7 @@ async def progress(conn: Connection, job: JobRow) -> Progress:
 
 
 def percent(job: JobRow) -> float:
-    """Return how much of a job has ended, well or badly."""
+    """Return the percentage of a job's tasks that have ended, with any outcome."""
     if job.status in ENDED:
         return 100.0
     return round(100 * (job.total - job.remaining) / max(job.total, 1), 1)
@@ -194,7 +188,7 @@ async def cancel(
 
 
 async def pause(conn: Connection, job_id: JobId, *, by: str | None = None) -> None:
-    """Let no more tasks start; those that run finish."""
+    """Start no more tasks; the running ones finish."""
     if not await queries.pause_job(conn, job_id=job_id, by_whom=by):
         raise Conflict(f"The job is {(await get(conn, job_id)).status}, so it cannot be paused.")
 
@@ -206,15 +200,15 @@ async def resume(conn: Connection, job_id: JobId, *, by: str | None = None) -> N
 
 async def append(
     conn: Connection, kinds: Kinds, job_id: JobId, new: Iterable[NewTask], *, now: datetime
-) -> list[Added]:
-    """Add tasks to a job that may have ended; then its next round begins."""
+) -> list[EnqueueResult]:
+    """Add tasks to a job; if it has ended, its next round begins."""
     job = await get(conn, job_id)
     if job.status == "cancelled":
         raise Conflict("The job was cancelled: it accepts no more tasks.")
     if job.status in ENDED:
         await queries.reopen_job(conn, job_id=job_id)
     added = await tasks.enqueue(conn, kinds, job_id, job.organisation_id, new, now=now)
-    if not any(answer.place is Place.QUEUED for answer in added):
+    if not any(answer.state is TaskState.QUEUED for answer in added):
         await queries.end_if_empty(conn, job_id=job_id)
     return added
 
@@ -227,7 +221,7 @@ def required_workers(max_active: int | None) -> int:
 
 
 def check(job: NewJob) -> None:
-    """Refuse what no job can be."""
+    """Refuse invalid values."""
     if not job.kind:
         raise InvalidInput("A job needs a kind.")
     if job.limit is not None and job.limit < 0:
@@ -239,7 +233,7 @@ def check(job: NewJob) -> None:
     if job.ttl <= timedelta():
         raise InvalidInput("A job's time to live must be longer than nothing.")
     described = [dict(job.options), dict(job.variables), dict(job.metadata)]
-    checked(msgspec.json.encode(described), "What describes the job")
+    check_json(msgspec.json.encode(described), "The job's options, variables and metadata together")
 
 
 async def _check_parent(conn: Connection, job: NewJob) -> None:

@@ -1,4 +1,4 @@
-"""Kinds of tasks: a name, the type of the payload, a handler and how it is retried."""
+"""Kinds of tasks: a name, a payload type, a handler and a retry policy."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 
 from trapline.errors import InvalidInput, TooLarge
-from trapline.queue.retries import RetryPolicy
+from trapline.queue.retry_policy import RetryPolicy
 
 LARGEST_PAYLOAD = 1024 * 1024
 
 Handler = Callable[[Any], Awaitable[Any]]
-"""Takes a claimed Task; returns its result, or a Finished with more to say."""
+"""Takes a claimed Task; returns its result, or a TaskResult."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of task. Its gate is the one its tasks stand at when they name no other."""
+    """One kind of task. `gate` is the default gate of its tasks."""
 
     name: str
     payload: type[Any]
@@ -41,11 +41,11 @@ class Kind:
             encoded = msgspec.json.encode(value)
         except (msgspec.ValidationError, TypeError) as error:
             raise InvalidInput(f"Not a payload of {self.name}: {error}") from None
-        return checked(encoded, f"The payload of {self.name}")
+        return check_json(encoded, f"The payload of {self.name}")
 
 
-def checked(encoded: bytes, what: str) -> str:
-    """Return JSON that PostgreSQL will take, or say why it would not."""
+def check_json(encoded: bytes, what: str) -> str:
+    """Return the JSON as text; refuse what PostgreSQL cannot store."""
     if len(encoded) > LARGEST_PAYLOAD:
         raise TooLarge(f"{what} has {len(encoded):,} bytes; the limit is {LARGEST_PAYLOAD:,}.")
     if b"\\u0000" in encoded:
@@ -58,7 +58,7 @@ class Kinds(Mapping[str, Kind]):
 
     @classmethod
     def stored(cls) -> "Kinds":
-        """Return kinds that take any payload: for tasks that were checked when they first came."""
+        """Return kinds that accept any payload, for tasks whose payload was checked before."""
         return _Stored()
 
     def __init__(self, kinds: Iterable[Kind] = ()) -> None:
@@ -79,7 +79,7 @@ class Kinds(Mapping[str, Kind]):
             raise InvalidInput(f"There is no kind of task named {name!r}.") from None
 
     def find(self, name: str | None) -> Kind | None:
-        """Return a kind that may not be known here."""
+        """Return a kind, or None if this process does not know it."""
         return None if name is None else self._kinds.get(name)
 
     def __iter__(self) -> Iterator[str]:

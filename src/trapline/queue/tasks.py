@@ -1,4 +1,4 @@
-"""Tasks: new ones on their way in, claimed ones on their way to a handler."""
+"""Tasks: new ones to enqueue, and claimed ones as handlers get them."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -23,12 +23,12 @@ from trapline.queue.sql.tasks import GetTaskRow, ListTasksRow
 BATCH = 10_000
 _SMALLEST, _LARGEST = -(2**15), 2**15 - 1
 
-# What the functions in queue_2_tasks.sql raise.
+# SQLSTATEs that queue_2_enqueue.sql raises.
 NO_SUCH_JOB = "TQ404"
 JOB_HAS_ENDED = "TQ409"
 
 
-class Source(IntEnum):
+class TaskSource(IntEnum):
     """Where a task came from. Stored: never reuse a number."""
 
     SUBMITTED = 0
@@ -36,8 +36,8 @@ class Source(IntEnum):
     SITEMAP = 2
 
 
-class Place(Enum):
-    """What became of a new task."""
+class TaskState(Enum):
+    """The state of a task that was to be added."""
 
     QUEUED = 0
     OVERFLOW = 1
@@ -45,7 +45,7 @@ class Place(Enum):
 
 
 class Unique(msgspec.Struct, frozen=True, gc=False):
-    """What may be there once: in its job or its organisation, for ever or for a while."""
+    """A unique key: one task in its job or its organisation, for ever or for a window of time."""
 
     key: str
     per: Literal["job", "organisation"] = "job"
@@ -68,17 +68,17 @@ class NewTask(msgspec.Struct, frozen=True):
     deadline: datetime | None = None
     unique: Unique | None = None
     counted: bool = True
-    source: Source = Source.SUBMITTED
+    source: TaskSource = TaskSource.SUBMITTED
     parent_id: TaskId | None = None
     trace_id: TraceId | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """The answer for one new task; of one already there it is the older task's id."""
+class EnqueueResult:
+    """The id and state of a task that was to be added; of one already there, the older task's id."""
 
     task_id: TaskId
-    place: Place
+    state: TaskState
 
 
 class Task(msgspec.Struct):
@@ -100,7 +100,7 @@ class Task(msgspec.Struct):
     timeout: timedelta
     trace_id: TraceId | None
     zero_data_retention: bool
-    # Whether it was claimed under a limit, so that finishing it may give back a slot.
+    # Whether it was claimed under a limit, so that finishing it may release a slot.
     limited: bool
 
 
@@ -126,14 +126,14 @@ TaskRow = tuple[
 
 
 @dataclass(slots=True)
-class Rows:
-    """New tasks and the gates they name, as the database takes them."""
+class NewTaskRows:
+    """New tasks and their gates, as rows of queue.new_task and queue.new_gate."""
 
     tasks: list[TaskRow]
     gates: dict[str, Gate]
 
     @classmethod
-    def empty(cls) -> "Rows":
+    def empty(cls) -> "NewTaskRows":
         return cls([], {})
 
     def add(
@@ -200,12 +200,12 @@ async def enqueue(  # noqa: PLR0913 (one job, its owner, its tasks)
     new: Iterable[NewTask],
     *,
     now: datetime,
-) -> list[Added]:
+) -> list[EnqueueResult]:
     """Add tasks to a job, all or none, in the caller's transaction."""
-    rows = Rows.empty()
+    rows = NewTaskRows.empty()
     for task in new:
         rows.add(kinds, job_id, organisation_id, task, now)
-    added: list[Added] = []
+    added: list[EnqueueResult] = []
     for start in range(0, len(rows.tasks), BATCH):
         part = rows.tasks[start : start + BATCH]
         names = {row[1] for row in part}
@@ -219,7 +219,7 @@ async def _add(
     job_id: JobId,
     rows: Sequence[TaskRow],
     used: Sequence[tuple[str | None, timedelta | None, int | None, timedelta | None, int | None]],
-) -> list[Added]:
+) -> list[EnqueueResult]:
     try:
         answers = await queries.enqueue(conn, job_id=job_id, tasks=rows, gates=used)
     except asyncpg.PostgresError as error:
@@ -228,11 +228,11 @@ async def _add(
         if error.sqlstate == JOB_HAS_ENDED:
             raise Conflict(str(error)) from None
         raise
-    return [Added(answer.task_id, Place(answer.place)) for answer in answers]
+    return [EnqueueResult(answer.task_id, TaskState(answer.state)) for answer in answers]
 
 
 async def get(conn: Connection, task_id: TaskId) -> GetTaskRow:
-    """Return a task and where it is."""
+    """Return a task and its state."""
     row = await queries.get_task(conn, task_id=task_id)
     if row is None:
         raise NotFound(f"There is no task {task_id}.")

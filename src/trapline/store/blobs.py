@@ -1,8 +1,8 @@
-"""Bytes by their SHA-256: compressed, stored once, verified when they are read.
+"""Blobs: bytes by their SHA-256, compressed, stored once, verified on read.
 
-They lie in PostgreSQL, or on a shelf outside it. What is on a shelf is written after its row, and
-before the transaction of that row commits: so whoever takes bytes away, with their row, is either
-seen or waited for. If the transaction fails, they are orphans, harmless until they are swept.
+They are in PostgreSQL or in a backend outside it. A backend's bytes are written after their row and
+before its transaction commits, so garbage collection, which deletes bytes with their row, either sees
+the row or waits for it. If the transaction fails, the bytes are orphans until they are swept.
 """
 
 import hashlib
@@ -17,20 +17,20 @@ from msgspec import Struct
 
 from trapline.db.connection import Connection
 from trapline.errors import NotFound, SettingsError, Unavailable
-from trapline.settings import Settings
-from trapline.store.objects import Objects
-from trapline.store.shelf import Directory, Shelf
-from trapline.store.spooling import Spool
+from trapline.settings import BlobSettings
+from trapline.store.blob_backends import BlobBackend, DirectoryBackend
+from trapline.store.s3 import S3Backend
 from trapline.store.sql import blobs as queries
 from trapline.store.sql.blobs import BlobRow
+from trapline.store.upload_spool import UploadSpool
 
 DATABASE: Final = "db"
 _LEVEL: Final = 3
 _SMALL: Final = 1 << 19
 
 
-class Packed(Struct, frozen=True, gc=False):
-    """Bytes, ready to be stored."""
+class PackedBlob(Struct, frozen=True, gc=False):
+    """Bytes, hashed and compressed."""
 
     sha256: bytes
     size: int
@@ -39,94 +39,104 @@ class Packed(Struct, frozen=True, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Blobs:
-    """Where bytes are put and found. Without a shelf that is the database."""
+class BlobStore:
+    """Stores and reads blobs. Without a backend they are in the database."""
 
-    shelf: Shelf | None = None
-    # Where older ones may still lie.
-    before: tuple[Shelf, ...] = ()
+    backend: BlobBackend | None = None
+    # Backends that may still hold older blobs.
+    previous: tuple[BlobBackend, ...] = ()
 
     @classmethod
-    def of(cls, settings: Settings) -> "Blobs":
+    def of(cls, settings: BlobSettings) -> "BlobStore":
         """Read the settings: `db:`, `file:/path` or `s3://bucket/prefix`, now and before."""
-        older = None if settings.blobs_before is None else _shelf(settings.blobs_before, settings)
-        return cls(_shelf(settings.blobs, settings), () if older is None else (older,))
+        older = (
+            None
+            if settings.previous_location is None
+            else _backend(settings.previous_location, settings)
+        )
+        return cls(_backend(settings.location, settings), () if older is None else (older,))
 
     @property
     def place(self) -> str:
-        """What the row of a new blob names as its place."""
-        return DATABASE if self.shelf is None else self.shelf.name
+        """The value of `store.blob.place` for new blobs."""
+        return DATABASE if self.backend is None else self.backend.name
 
-    async def put(self, conn: Connection, packed: Iterable[Packed]) -> None:
-        """Store what is not there yet, sorted so that two workers cannot deadlock."""
+    async def put(self, conn: Connection, packed: Iterable[PackedBlob]) -> None:
+        """Store the blobs that are missing, sorted so that two workers cannot deadlock."""
         blobs = sorted({blob.sha256: blob for blob in packed}.values(), key=lambda b: b.sha256)
         if not blobs:
             return
-        shelf = self.shelf
+        backend = self.backend
         await queries.add_blobs(
             conn,
             hashes=[blob.sha256 for blob in blobs],
             sizes=[blob.size for blob in blobs],
             places=[self.place for _ in blobs],
             compresseds=[blob.compressed for blob in blobs],
-            datas=[blob.data if shelf is None else None for blob in blobs],
+            datas=[blob.data if backend is None else None for blob in blobs],
         )
-        if shelf is not None:
-            await shelf.write({blob.sha256: blob.data for blob in blobs})
+        if backend is not None:
+            await backend.write({blob.sha256: blob.data for blob in blobs})
 
-    async def put_spooled(self, conn: Connection, spools: Sequence[Spool]) -> None:
-        """Store what came in pieces. Its compressed bytes are in memory while they are written."""
+    async def put_spooled(self, conn: Connection, spools: Sequence[UploadSpool]) -> None:
+        """Store uploads. Their compressed bytes are in memory while they are written."""
         await self.put(
-            conn, (Packed(one.sha256, one.size, one.data(), compressed=True) for one in spools)
+            conn, (PackedBlob(one.sha256, one.size, one.data(), compressed=True) for one in spools)
         )
 
     async def get(self, conn: Connection, sha256: bytes) -> bytes:
-        """Return bytes by their hash, wherever they lie; damaged ones are never returned."""
+        """Return the bytes of a hash from any backend; raise Unavailable if they are damaged."""
         row = await queries.get_blob(conn, hash=sha256)
         if row is None:
-            raise NotFound(f"There are no bytes with the hash {sha256.hex()}.")
+            raise NotFound(f"There is no blob with the hash {sha256.hex()}.")
         data = await self._data(row)
         body = unpack(data, row.size) if row.compressed else data
         if hashlib.sha256(body).digest() != sha256:
-            raise Unavailable(f"The stored bytes of {sha256.hex()} are damaged.")
+            raise Unavailable(
+                f"The blob {sha256.hex()} is damaged: its bytes do not match its hash."
+            )
         return body
 
     async def packed(self, conn: Connection, sha256: bytes) -> bytes:
-        """Return bytes as they are stored."""
+        """Return bytes as stored, possibly compressed."""
         row = await queries.get_blob(conn, hash=sha256)
         if row is None:
-            raise NotFound(f"There are no bytes with the hash {sha256.hex()}.")
+            raise NotFound(f"There is no blob with the hash {sha256.hex()}.")
         return await self._data(row)
 
     async def _data(self, row: BlobRow) -> bytes:
-        return row.data if row.data is not None else await self.shelf_of(row.place).read(row.sha256)
+        return (
+            row.data if row.data is not None else await self.backend_at(row.place).read(row.sha256)
+        )
 
-    def shelf_of(self, place: str) -> Shelf:
-        """Return the shelf that a row names."""
-        for shelf in (self.shelf, *self.before):
-            if shelf is not None and shelf.name == place:
-                return shelf
-        raise Unavailable(f"The bytes lie at {place}:, but TRAPLINE_BLOBS does not say where.")
+    def backend_at(self, place: str) -> BlobBackend:
+        """Return the backend of a row's place."""
+        for backend in (self.backend, *self.previous):
+            if backend is not None and backend.name == place:
+                return backend
+        raise Unavailable(
+            f"The blob is at {place}:, but neither TRAPLINE_BLOBS nor TRAPLINE_BLOBS_BEFORE names it."
+        )
 
 
-def _shelf(place: str, settings: Settings) -> Shelf | None:
+def _backend(place: str, settings: BlobSettings) -> BlobBackend | None:
     scheme, _, path = place.partition(":")
     if scheme == DATABASE and not path:
         return None
-    if scheme == Directory.name and path:
-        return Directory(Path(path))
-    if scheme == Objects.name:
-        return Objects.at(place, settings)
+    if scheme == DirectoryBackend.name and path:
+        return DirectoryBackend(Path(path))
+    if scheme == S3Backend.name:
+        return S3Backend.at(place, settings)
     raise SettingsError("TRAPLINE_BLOBS must be db:, file:/a/directory or s3://bucket/prefix.")
 
 
-class _Tools(threading.local):
-    """What compresses may not be shared by threads: one for each that asks."""
+class _Compressors(threading.local):
+    """Compressors, one of each for a thread: they are not thread-safe."""
 
     def __init__(self) -> None:
         self.compressor = zstandard.ZstdCompressor(level=_LEVEL)
-        # The same, with tables that a core's nearest memory holds (decision 038): half the time for
-        # a page, and one byte in a hundred more. In what is large they would find too little again.
+        # With tables that fit into the L1 cache (decision 038): half the time for a page, for 1 % more
+        # bytes. Large bodies would compress too badly.
         self.quick = zstandard.ZstdCompressor(
             compression_params=zstandard.ZstdCompressionParameters(
                 window_log=19,
@@ -139,21 +149,21 @@ class _Tools(threading.local):
         )
 
 
-_tools: Final = _Tools()
+_compressors: Final = _Compressors()
 
 
-def pack(body: bytes) -> Packed:
-    """Hash and compress; what does not get smaller is kept as it is."""
-    compressor = _tools.quick if len(body) <= _SMALL else _tools.compressor
+def pack(body: bytes) -> PackedBlob:
+    """Hash and compress; keep the bytes as they are if that makes them no smaller."""
+    compressor = _compressors.quick if len(body) <= _SMALL else _compressors.compressor
     compressed = compressor.compress(body)
     smaller = len(compressed) < len(body)
-    return Packed(
+    return PackedBlob(
         hashlib.sha256(body).digest(), len(body), compressed if smaller else body, smaller
     )
 
 
 def unpack(data: bytes, size: int = 0) -> bytes:
-    """Decompress what `pack` made; damaged bytes are as good as none."""
+    """Decompress the data of `pack`; empty if it is damaged."""
     try:
         return zstandard.decompress(data, max_output_size=size)
     except zstandard.ZstdError:

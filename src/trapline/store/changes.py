@@ -1,4 +1,4 @@
-"""Changes of pages: what visits found, what whole crawls missed, what watchers reported."""
+"""Change events of pages: from visits, from complete crawls that missed a page, from changedetection.io."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from trapline.db.connection import Connection
 from trapline.model import JobId, OrganisationId, PageId, SiteId, UrlId
 from trapline.store.sql import changes as queries
 
-Status = Literal["new", "same", "changed", "removed"]
-Source = Literal["visit", "sweep", "changedetection"]
+ChangeStatus = Literal["new", "same", "changed", "removed"]
+ChangeSource = Literal["visit", "sweep", "changedetection"]
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is different between two versions."""
+    """The size of the difference between two versions."""
 
     added_lines: int
     removed_lines: int
@@ -24,16 +24,16 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ChangeEvent:
     """A page was seen to change."""
 
     organisation_id: OrganisationId
     site_id: SiteId
     page_id: PageId
     url_id: UrlId
-    status: Status
+    status: ChangeStatus
     detected_at: datetime
-    source: Source = "visit"
+    source: ChangeSource = "visit"
     version_id: int | None = None
     previous_version_id: int | None = None
     job_id: JobId | None = None
@@ -41,8 +41,8 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What a watcher says of a URL; `digest` tells a repeated one."""
+class ChangeReport:
+    """A report of changedetection.io about a URL; `digest` identifies a repeated one."""
 
     watch_id: str
     watch_url: str
@@ -53,11 +53,11 @@ class Report:
     metadata: Any = None
 
 
-async def note(conn: Connection, events: Sequence[Event]) -> None:
-    """Write events in the order in which they are given."""
+async def record(conn: Connection, events: Sequence[ChangeEvent]) -> None:
+    """Insert events in the given order."""
     if not events:
         return
-    await queries.note_changes(
+    await queries.add_changes(
         conn,
         organisation_ids=[e.organisation_id for e in events],
         site_ids=[e.site_id for e in events],
@@ -77,9 +77,9 @@ async def note(conn: Connection, events: Sequence[Event]) -> None:
 
 
 async def add_report(
-    conn: Connection, organisation_id: OrganisationId, report: Report, rescrape: JobId
+    conn: Connection, organisation_id: OrganisationId, report: ChangeReport, rescrape: JobId
 ) -> int | None:
-    """Write a report with the job that looks again; None when it is there already."""
+    """Insert a report with the job that scrapes the page again; None if it exists already."""
     return await queries.add_report(
         conn,
         organisation_id=organisation_id,

@@ -1,8 +1,8 @@
-"""Duplicates: contents counted, and pages whose contents are alike put into groups.
+"""Duplicate detection: counts contents, and groups pages with similar contents by MinHash.
 
-Visits only leave sightings behind. Here they are folded: each content of a site is counted once,
-a new one is compared with those that share a band of its MinHash, and its pages take its group.
-Nothing of this happens in the transaction that ends a task.
+Visits only insert sightings. Maintenance groups them here: it counts each content of a site, compares a
+new one with those that share a band of its MinHash, and assigns its pages to its group. None of this
+runs in the transaction that finishes a task.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,14 +14,14 @@ import numpy as np
 from trapline.db.connection import Connection
 from trapline.errors import Conflict, InvalidInput, NotFound
 from trapline.model import PageId, SiteId
-from trapline.store import likeness
-from trapline.store.likeness import Numbers
+from trapline.store import similarity as text_similarity
+from trapline.store.similarity import Hashes
 from trapline.store.sql import duplicates as queries
 from trapline.store.sql.duplicates import CountContentsRow, LikenessRow, TakeSightingsRow
 
 THRESHOLD: Final = 95
-MOST_FOLDED: Final = 500
-"""So many sightings are folded in one transaction."""
+BATCH_SIZE: Final = 500
+"""Sightings grouped in one transaction."""
 _LOCK: Final = 0x73_64_75_70  # "sdup"
 _MOST_CANDIDATES: Final = 50
 
@@ -29,13 +29,13 @@ Key = tuple[SiteId, bytes]
 
 
 @dataclass(slots=True)
-class _Candidate:
-    """A content without a group yet, on its way to one."""
+class _NewContent:
+    """A content that has no group yet."""
 
     row: CountContentsRow
     threshold: int
     words: int = 0
-    features: Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    features: Hashes = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     signature: bytes = b""
     bands: list[int] = field(default_factory=list)
     group_id: int | None = None
@@ -43,35 +43,35 @@ class _Candidate:
 
     @property
     def leads(self) -> bool:
-        """Whether it stands for a group of its own."""
+        """Whether it is the leader of its group."""
         return self.group_id == self.row.content_id
 
     def join(self, group_id: int, similarity: int, title: str | None) -> None:
-        """Take the group of a content with that title, if it is the most alike so far."""
-        alike = likeness.may_be_alike(self.words, self.row.title, title)
+        """Join the group of a content with that title, if it is the most similar so far."""
+        alike = text_similarity.may_be_duplicates(self.words, self.row.title, title)
         if alike and similarity >= self.threshold and similarity > (self.similarity or 0):
             self.group_id, self.similarity = group_id, similarity
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
-    """Where a content belongs."""
+class _Membership:
+    """The group of a content."""
 
     id: int | None
     similarity: int | None
     words: int
 
 
-async def fold(conn: Connection) -> int:
-    """Count and compare some sightings; fewer than MOST_FOLDED when there are no more."""
-    await queries.lock_folding(conn, key=_LOCK)
-    sightings = await queries.take_sightings(conn, most=MOST_FOLDED)
+async def group_sightings(conn: Connection) -> int:
+    """Count and group a batch of sightings; return fewer than BATCH_SIZE if none are left."""
+    await queries.lock_grouping(conn, key=_LOCK)
+    sightings = await queries.take_sightings(conn, most=BATCH_SIZE)
     if not sightings:
         return 0
     contents = {(c.site_id, c.content_hash): c for c in await _count(conn, sightings)}
-    groups = {key: _Group(c.group_id, c.similarity, c.words) for key, c in contents.items()}
-    groups |= await _group(conn, [c for c in contents.values() if _is_new(c)])
-    await _place(conn, sightings, contents, groups)
+    groups = {key: _Membership(c.group_id, c.similarity, c.words) for key, c in contents.items()}
+    groups |= await _group_new(conn, [c for c in contents.values() if _is_new(c)])
+    await _assign_pages(conn, sightings, contents, groups)
     return len(sightings)
 
 
@@ -83,7 +83,7 @@ async def _count(conn: Connection, sightings: Sequence[TakeSightingsRow]) -> lis
     seen: dict[Key, list[TakeSightingsRow]] = {}
     for sighting in sightings:
         seen.setdefault((sighting.site_id, sighting.content_hash), []).append(sighting)
-    # In one order, so that two of us cannot wait for each other.
+    # In key order, so that two processes cannot deadlock.
     ordered = [seen[key] for key in sorted(seen)]
     return await queries.count_contents(
         conn,
@@ -99,22 +99,22 @@ async def _count(conn: Connection, sightings: Sequence[TakeSightingsRow]) -> lis
     )
 
 
-async def _group(conn: Connection, new: Sequence[CountContentsRow]) -> dict[Key, _Group]:
-    """Find the group of each new content, in the order in which they were first seen."""
+async def _group_new(conn: Connection, new: Sequence[CountContentsRow]) -> dict[Key, _Membership]:
+    """Find the groups of new contents, in the order of their first sighting."""
     if not new:
         return {}
     candidates = await _read(conn, sorted(new, key=lambda row: row.first_version_id))
-    telling = [c for c in candidates if c.words >= likeness.FEWEST_WORDS]
-    await _compare_with_known(conn, telling)
-    _compare_among_themselves(telling)
+    comparable = [c for c in candidates if c.words >= text_similarity.FEWEST_WORDS]
+    await _compare_with_stored(conn, comparable)
+    _compare_within_batch(comparable)
     await _write(conn, candidates)
     return {
-        (c.row.site_id, c.row.content_hash): _Group(c.group_id, c.similarity, c.words)
+        (c.row.site_id, c.row.content_hash): _Membership(c.group_id, c.similarity, c.words)
         for c in candidates
     }
 
 
-async def _read(conn: Connection, rows: Sequence[CountContentsRow]) -> list[_Candidate]:
+async def _read(conn: Connection, rows: Sequence[CountContentsRow]) -> list[_NewContent]:
     texts = await _texts(conn, (row.first_version_id for row in rows))
     thresholds = {
         row.site_id: row.threshold
@@ -122,12 +122,12 @@ async def _read(conn: Connection, rows: Sequence[CountContentsRow]) -> list[_Can
     }
     candidates = []
     for row in rows:
-        words = likeness.words_of(texts.get(row.first_version_id, ""))
-        found = _Candidate(row, thresholds.get(row.site_id, THRESHOLD), words=len(words))
-        if found.words >= likeness.FEWEST_WORDS:
-            found.features = likeness.features(words)
-            found.signature = likeness.signature(found.features)
-            found.bands = likeness.bands(row.site_id, found.signature)
+        words = text_similarity.words_of(texts.get(row.first_version_id, ""))
+        found = _NewContent(row, thresholds.get(row.site_id, THRESHOLD), words=len(words))
+        if found.words >= text_similarity.FEWEST_WORDS:
+            found.features = text_similarity.features(words)
+            found.signature = text_similarity.signature(found.features)
+            found.bands = text_similarity.bands(row.site_id, found.signature)
         candidates.append(found)
     return candidates
 
@@ -137,33 +137,33 @@ async def _texts(conn: Connection, version_ids: Iterable[int]) -> dict[int, str]
     return {row.version_id: row.text for row in rows}
 
 
-async def _compare_with_known(conn: Connection, candidates: Sequence[_Candidate]) -> None:
+async def _compare_with_stored(conn: Connection, candidates: Sequence[_NewContent]) -> None:
     near = await queries.similar_contents(
         conn,
         numbers=list(range(len(candidates))),
         bands=[_array(c.bands) for c in candidates],
-        algorithm=likeness.ALGORITHM,
+        algorithm=text_similarity.ALGORITHM,
         most=_MOST_CANDIDATES,
     )
     texts = await _texts(conn, (row.first_version_id for row in near))
     for row in near:
         candidate, text = candidates[row.number], texts.get(row.first_version_id)
         if text is None:
-            # Its version is gone; its MinHash still says how alike they were.
-            alike = likeness.estimate(candidate.signature, row.signature)
+            # Its version is deleted; its MinHash still gives an estimate.
+            alike = text_similarity.estimate(candidate.signature, row.signature)
         else:
-            other = likeness.features(likeness.words_of(text))
-            alike = likeness.similarity(candidate.features, other)
+            other = text_similarity.features(text_similarity.words_of(text))
+            alike = text_similarity.similarity(candidate.features, other)
         candidate.join(row.content_id, alike, row.title)
 
 
-def _compare_among_themselves(candidates: Sequence[_Candidate]) -> None:
-    """Let those that found no group lead one, which later ones of this batch may join."""
-    leaders: dict[int, list[_Candidate]] = {}
+def _compare_within_batch(candidates: Sequence[_NewContent]) -> None:
+    """Let contents without a group lead one, which later ones of this batch can join."""
+    leaders: dict[int, list[_NewContent]] = {}
     for candidate in candidates:
         near = {id(c): c for band in candidate.bands for c in leaders.get(band, ())}
         for leader in list(near.values())[:_MOST_CANDIDATES]:
-            alike = likeness.similarity(candidate.features, leader.features)
+            alike = text_similarity.similarity(candidate.features, leader.features)
             candidate.join(leader.row.content_id, alike, leader.row.title)
         if candidate.group_id is None:
             candidate.group_id, candidate.similarity = candidate.row.content_id, 100
@@ -171,13 +171,13 @@ def _compare_among_themselves(candidates: Sequence[_Candidate]) -> None:
                 leaders.setdefault(band, []).append(candidate)
 
 
-async def _write(conn: Connection, candidates: Sequence[_Candidate]) -> None:
+async def _write(conn: Connection, candidates: Sequence[_NewContent]) -> None:
     await queries.group_contents(
         conn,
         content_ids=[c.row.content_id for c in candidates],
         group_ids=[c.group_id for c in candidates],
         similarities=[c.similarity for c in candidates],
-        # Not 0: that says that nobody looked.
+        # Not 0, which means not yet compared.
         words=[max(1, c.words) for c in candidates],
     )
     leaders = [c for c in candidates if c.leads]
@@ -187,61 +187,63 @@ async def _write(conn: Connection, candidates: Sequence[_Candidate]) -> None:
         organisation_ids=[c.row.organisation_id for c in leaders],
         signatures=[c.signature for c in leaders],
         bands=[_array(c.bands) for c in leaders],
-        algorithm=likeness.ALGORITHM,
+        algorithm=text_similarity.ALGORITHM,
     )
 
 
-async def _place(
+async def _assign_pages(
     conn: Connection,
     sightings: Sequence[TakeSightingsRow],
     contents: dict[Key, CountContentsRow],
-    groups: dict[Key, _Group],
+    groups: dict[Key, _Membership],
 ) -> None:
     latest = {s.page_id: s for s in sightings}
-    placed = []
+    assigned = []
     for seen in latest.values():
         content, group = (
             contents[seen.site_id, seen.content_hash],
             groups[seen.site_id, seen.content_hash],
         )
-        joins = likeness.may_be_alike(group.words, seen.title, content.title)
-        placed.append((seen, content.content_id, group if joins else _Group(None, None, 0)))
-    await queries.place_pages(
+        joins = text_similarity.may_be_duplicates(group.words, seen.title, content.title)
+        assigned.append((seen, content.content_id, group if joins else _Membership(None, None, 0)))
+    await queries.assign_pages(
         conn,
-        page_ids=[s.page_id for s, _, _ in placed],
-        organisation_ids=[s.organisation_id for s, _, _ in placed],
-        site_ids=[s.site_id for s, _, _ in placed],
-        version_ids=[s.version_id for s, _, _ in placed],
-        content_ids=[content_id for _, content_id, _ in placed],
-        group_ids=[group.id for _, _, group in placed],
-        similarities=[group.similarity for _, _, group in placed],
+        page_ids=[s.page_id for s, _, _ in assigned],
+        organisation_ids=[s.organisation_id for s, _, _ in assigned],
+        site_ids=[s.site_id for s, _, _ in assigned],
+        version_ids=[s.version_id for s, _, _ in assigned],
+        content_ids=[content_id for _, content_id, _ in assigned],
+        group_ids=[group.id for _, _, group in assigned],
+        similarities=[group.similarity for _, _, group in assigned],
     )
 
 
 def _array(numbers: Sequence[int]) -> str:
-    """Return an array as PostgreSQL reads it: arrays of arrays would need one length."""
+    """Return a PostgreSQL array literal: an array of arrays would need equal lengths."""
     return "{" + ",".join(map(str, numbers)) + "}"
 
 
-async def decide(conn: Connection, page_id: PageId, duplicate_of: PageId | None) -> LikenessRow:
-    """Say by hand that a page is a duplicate of another, or of none."""
-    page = await _placed(conn, page_id)
+async def set_duplicate_of(
+    conn: Connection, page_id: PageId, duplicate_of: PageId | None
+) -> LikenessRow:
+    """Record a user's decision that a page is a duplicate of another, or of none."""
+    page = await _get_likeness(conn, page_id)
     if duplicate_of is None:
         await queries.decide_likeness(
             conn, page_id=page_id, group_id=None, similarity=None, by_hand=True
         )
-        return await _placed(conn, page_id)
+        return await _get_likeness(conn, page_id)
     if duplicate_of == page_id:
         raise InvalidInput("A page cannot be a duplicate of itself.")
-    other = await _placed(conn, duplicate_of)
+    other = await _get_likeness(conn, duplicate_of)
     if other.site_id != page.site_id:
-        raise InvalidInput("Duplicates are of one site.")
+        raise InvalidInput("A duplicate must be of the same site.")
     if other.group_id is None:
-        # It had too little text for a group of its own; now it leads one.
+        # It had too little text to lead a group; now it does.
         await queries.decide_likeness(
             conn, page_id=duplicate_of, group_id=other.content_id, similarity=100, by_hand=False
         )
-        other = await _placed(conn, duplicate_of)
+        other = await _get_likeness(conn, duplicate_of)
     await queries.decide_likeness(
         conn,
         page_id=page_id,
@@ -249,18 +251,18 @@ async def decide(conn: Connection, page_id: PageId, duplicate_of: PageId | None)
         similarity=page.similarity or 100,
         by_hand=True,
     )
-    return await _placed(conn, page_id)
+    return await _get_likeness(conn, page_id)
 
 
-async def undecide(conn: Connection, page_id: PageId) -> None:
-    """Forget what was decided by hand: what was found holds again."""
-    await _placed(conn, page_id)
-    if not await queries.forget_decision(conn, page_id=page_id):
-        raise Conflict("Nobody decided anything about this page.")
+async def clear_decision(conn: Connection, page_id: PageId) -> None:
+    """Delete a user's decision, so that the computed group applies again."""
+    await _get_likeness(conn, page_id)
+    if not await queries.clear_decision(conn, page_id=page_id):
+        raise Conflict("There is no decision about this page.")
 
 
-async def _placed(conn: Connection, page_id: PageId) -> LikenessRow:
+async def _get_likeness(conn: Connection, page_id: PageId) -> LikenessRow:
     row = await queries.get_likeness(conn, page_id=page_id)
     if row is None:
-        raise NotFound("There is no such page, or nobody has looked at it yet.")
+        raise NotFound("There is no such page, or duplicate detection has not seen it yet.")
     return row

@@ -1,4 +1,4 @@
-"""Pages and their versions: one page per site and URL, one version each time its text changed."""
+"""Pages and their versions: one page for each site and URL, one version for each change of its text."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from msgspec import Struct
 from trapline.db.connection import Connection
 from trapline.model import JobId, OrganisationId, PageId, SiteId, UrlId, new_uuid
 from trapline.store import changes
-from trapline.store.changes import Event, Extent
-from trapline.store.identity import content_hash
+from trapline.store.changes import ChangeEvent, Extent
+from trapline.store.content_hash import content_hash
 from trapline.store.sql import pages as queries
 
 
-class Content(Struct, frozen=True):
-    """What an extractor made of the bytes of a page."""
+class PageContent(Struct, frozen=True):
+    """The extracted content of a page."""
 
     text: str
     markdown: str
@@ -31,12 +31,12 @@ class Content(Struct, frozen=True):
     links: Sequence[str] = ()
     warning: str | None = None
     sha256: bytes | None = None
-    # The hash of the text, where it is known already.
+    # The hash of the text, if it is already computed.
     digest: bytes | None = None
 
 
 class Comparison(Struct, frozen=True):
-    """How a content differs from an earlier version. `same`: in nothing that counts."""
+    """The difference between a content and an earlier version. `same`: nothing that counts."""
 
     version_id: int
     same: bool
@@ -44,7 +44,7 @@ class Comparison(Struct, frozen=True):
 
 
 class Sighting(Struct, frozen=True):
-    """A page as one visit found it. Without content it was not modified."""
+    """A page as one visit saw it. Without content it was not modified."""
 
     organisation_id: OrganisationId
     site_id: SiteId
@@ -53,70 +53,80 @@ class Sighting(Struct, frozen=True):
     job_id: JobId | None
     seen_at: datetime
     status: int | None = None
-    content: Content | None = None
+    content: PageContent | None = None
     comparison: Comparison | None = None
+    variant: bytes = b""
+    """How the page was asked for."""
 
 
-class Change(StrEnum):
-    """What a sighting meant for the page."""
+class PageChange(StrEnum):
+    """The effect of a sighting on its page."""
 
     NEW = "new"
     SAME = "same"
     CHANGED = "changed"
 
 
-# As store.record numbers them.
-_CHANGES: Final = (Change.NEW, Change.SAME, Change.CHANGED)
+# As store.record_pages numbers them.
+_CHANGES: Final = (PageChange.NEW, PageChange.SAME, PageChange.CHANGED)
 _NO_CONTENT: Final = (None,) * 12
 
+_Key = tuple[SiteId, UrlId, bytes]
 
-class Recorded(Struct, frozen=True, gc=False):
-    """What was written for a sighting."""
+
+class RecordedPage(Struct, frozen=True, gc=False):
+    """The row that a sighting has written."""
 
     page_id: PageId
     version_id: int | None
     number: int
-    change: Change
+    change: PageChange
 
 
-async def record(conn: Connection, sightings: Sequence[Sighting]) -> list[Recorded]:
-    """Write pages as seen, a version for each whose text is not what it was, and what changed."""
+async def record(conn: Connection, sightings: Sequence[Sighting]) -> list[RecordedPage]:
+    """Record pages as seen, a version for each whose text changed, and its change event."""
     # Of two sightings of a page in one batch the last one counts.
-    once = {(s.site_id, s.url_id): s for s in sightings}
-    if not once:
-        return []
-    times = Counter((s.site_id, s.url_id) for s in sightings)
-    # In one order, so that two batches cannot wait for each other.
-    ordered = sorted(once)
-    rows = await queries.record_pages(
-        conn, sightings=[_row(once[place], times[place]) for place in ordered]
-    )
-    recorded = {
-        place: Recorded(row.page_id, row.version_id, row.number, _CHANGES[row.change])
-        for place, row in zip(ordered, rows, strict=True)
-    }
-    return [recorded[s.site_id, s.url_id] for s in sightings]
+    once = {_key(s): s for s in sightings}
+    times = Counter(_key(s) for s in sightings)
+    recorded: dict[_Key, RecordedPage] = {}
+    left = list(once)
+    while left:
+        # A page that was asked for in two ways is written twice, one after the other. All are in one
+        # order, so that two batches cannot wait for each other.
+        keys = sorted({key[:2]: key for key in reversed(left)}.values())
+        rows = await queries.record_pages(
+            conn, sightings=[_row(once[key], times[key]) for key in keys]
+        )
+        for key, row in zip(keys, rows, strict=True):
+            change = _CHANGES[row.change]
+            recorded[key] = RecordedPage(row.page_id, row.version_id, row.number, change)
+        left = [key for key in left if key not in recorded]
+    return [recorded[_key(s)] for s in sightings]
 
 
-async def gone(
+def _key(sighting: Sighting) -> _Key:
+    return sighting.site_id, sighting.url_id, sighting.variant
+
+
+async def mark_gone(
     conn: Connection,
     pages: Sequence[tuple[SiteId, UrlId, datetime]],
     *,
-    source: changes.Source = "visit",
+    source: changes.ChangeSource = "visit",
     job_id: JobId | None = None,
 ) -> int:
-    """Note that these pages are no more; those that were known to be gone are not counted."""
+    """Mark pages as gone; return how many were not gone before."""
     if not pages:
         return 0
     ordered = sorted(set(pages), key=lambda page: page[:2])
-    rows = await queries.pages_gone(
+    rows = await queries.mark_pages_gone(
         conn,
         site_ids=[site_id for site_id, _, _ in ordered],
         url_ids=[url_id for _, url_id, _ in ordered],
         ats=[at for _, _, at in ordered],
     )
     events = [
-        Event(
+        ChangeEvent(
             organisation_id=row.organisation_id,
             site_id=row.site_id,
             page_id=row.page_id,
@@ -129,7 +139,7 @@ async def gone(
         )
         for row in rows
     ]
-    await changes.note(conn, events)
+    await changes.record(conn, events)
     return len(rows)
 
 
@@ -149,6 +159,7 @@ def _row(sighting: Sighting, times: int) -> tuple[Any, ...]:
         *_extent(None if comparison is None else comparison.extent),
         sighting.status,
         *(_NO_CONTENT if sighting.content is None else _content(sighting.content)),
+        sighting.variant,
     )
 
 
@@ -158,7 +169,7 @@ def _extent(extent: Extent | None) -> tuple[int | None, ...]:
     return (extent.added_lines, extent.removed_lines, extent.added_words, extent.removed_words)
 
 
-def _content(content: Content) -> tuple[Any, ...]:
+def _content(content: PageContent) -> tuple[Any, ...]:
     return (
         content.digest or content_hash(content.text),
         content.extractor_version,
@@ -176,5 +187,5 @@ def _content(content: Content) -> tuple[Any, ...]:
 
 
 def _json(value: object) -> str:
-    """Return JSON that PostgreSQL takes: it has no place for a NUL character."""
+    """Return JSON without NUL characters, which PostgreSQL rejects."""
     return msgspec.json.encode(value).decode().replace("\\u0000", "")

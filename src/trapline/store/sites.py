@@ -1,51 +1,54 @@
-"""Sites. Who names none gets the implicit one of their organisation and host."""
+"""Sites. A page without a named site belongs to the implicit one of its organisation, host and variant."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any, Final, Literal
 from uuid import UUID
 
 import asyncpg
 
 from trapline.db.connection import Connection
+from trapline.db.keyset import FIRST_NAME, FIRST_TIME, LAST_TIME, KeysetList, Order
 from trapline.errors import Conflict, InvalidInput, NotFound, Unavailable
 from trapline.model import OrganisationId, SiteId
 from trapline.store.sql import sites as queries
 from trapline.store.sql.sites import SiteConfigRow, SiteRow
 
-Status = Literal["active", "inactive"]
+SiteStatus = Literal["active", "inactive"]
 LONGEST_NAME: Final = 300
-BEGINNING: Final = (datetime(1, 1, 1, tzinfo=UTC), SiteId(UUID(int=0)))
-"""The place before the first site of a list."""
-END: Final = (datetime(9000, 1, 1, tzinfo=UTC), SiteId(UUID(int=2**128 - 1)))
-Sort = Literal["oldest", "newest", "updated", "name"]
-Place = tuple[datetime, UUID] | str
+SiteOrder = Literal["oldest", "newest", "updated", "name"]
 _LAST_CONFIG: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What is to change of a site; None leaves things as they are."""
+class SiteUpdate:
+    """Changes to a site; None leaves a field as it is."""
 
     name: str | None = None
     base_url: str | None = None
-    status: Status | None = None
+    status: SiteStatus | None = None
     config: Mapping[str, Any] | None = None
     note: str | None = None
 
 
-async def implicit(conn: Connection, organisation_id: OrganisationId, origin: str) -> SiteId:
-    """Return the site of an origin such as `https://example.com`, made on first use."""
-    row = await queries.implicit_site(conn, organisation_id=organisation_id, base_url=origin)
+async def get_or_create_implicit(
+    conn: Connection, organisation_id: OrganisationId, origin: str, variant: bytes = b""
+) -> SiteId:
+    """Return the site of an origin such as `https://example.com` and a variant, made on first use."""
+    key: dict[str, Any] = {
+        "organisation_id": organisation_id,
+        "base_url": origin,
+        "variant": variant,
+    }
+    name = f"{origin} {variant.hex()}" if variant else origin
+    row = await queries.implicit_site(conn, **key)
     if row is None:
-        await queries.ensure_site(
-            conn, organisation_id=organisation_id, name=origin, base_url=origin
-        )
-        row = await queries.implicit_site(conn, organisation_id=organisation_id, base_url=origin)
+        await queries.ensure_site(conn, name=name, **key)
+        row = await queries.implicit_site(conn, **key)
     if row is None:
         # Someone gave this name to a site of their own: that one is meant.
-        row = await queries.site_by_name(conn, organisation_id=organisation_id, name=origin)
+        row = await queries.site_by_name(conn, organisation_id=organisation_id, name=name)
     if row is None:
         raise Unavailable(f"The site of {origin} could not be made.")
     return row.id
@@ -60,18 +63,18 @@ async def create(  # noqa: PLR0913 (what it is, whose, by whom)
     config: Mapping[str, Any],
     created_by: str | None = None,
 ) -> SiteRow:
-    """Register a site; its config is the first of its history."""
+    """Register a site with the first config of its history."""
     row = await queries.create_site(
         conn,
         organisation_id=organisation_id,
-        name=_named(name),
+        name=_checked_name(name),
         base_url=base_url,
         config=dict(config),
         created_by=created_by,
     )
     if row is None:
-        raise Conflict(f"There already is a site named {name!r}.")
-    await _note(conn, row, created_by, None)
+        raise Conflict(f"A site named {name!r} exists already.")
+    await _add_config(conn, row, created_by, None)
     return row
 
 
@@ -88,45 +91,33 @@ async def find(conn: Connection, organisation_id: OrganisationId, reference: str
     return row
 
 
-async def listed(  # noqa: PLR0913 (whose, which, in which order, from where)
-    conn: Connection,
+_BEFORE: Final = ("before_at", "before_id")
+_ORDERS: Final[Mapping[SiteOrder, Order[SiteRow]]] = {
+    "oldest": Order(
+        queries.list_sites, ("after_at", "after_id"), attrgetter("created_at", "id"), FIRST_TIME
+    ),
+    "newest": Order(queries.list_sites_newest, _BEFORE, attrgetter("created_at", "id"), LAST_TIME),
+    "updated": Order(
+        queries.list_sites_updated, _BEFORE, attrgetter("updated_at", "id"), LAST_TIME
+    ),
+    "name": Order(queries.list_sites_named, ("after_name",), attrgetter("name"), FIRST_NAME),
+}
+
+
+def sites_of(
     organisation_id: OrganisationId,
-    sort: Sort,
     *,
-    status: Status | None,
-    implicit: bool | None,
-    after: Place | None,
-    most: int,
-) -> list[SiteRow]:
-    """Return the next sites after a place; each order has its own query and its own index."""
-    which: dict[str, Any] = {
-        "organisation_id": organisation_id,
-        "status": status,
-        "implicit": implicit,
-        "most": most,
-    }
-    if sort == "name":
-        name = after if isinstance(after, str) else ""
-        return await queries.list_sites_named(conn, after_name=name, **which)
-    ends = BEGINNING if sort == "oldest" else END
-    at, site_id = after if isinstance(after, tuple) else ends
-    if sort == "oldest":
-        return await queries.list_sites(conn, after_at=at, after_id=site_id, **which)
-    query = queries.list_sites_newest if sort == "newest" else queries.list_sites_updated
-    return await query(conn, before_at=at, before_id=site_id, **which)
-
-
-def place_of(row: SiteRow, sort: Sort) -> Place:
-    """Return where a site stands in an order."""
-    if sort == "name":
-        return row.name
-    return (row.updated_at if sort == "updated" else row.created_at, row.id)
+    status: SiteStatus | None = None,
+    implicit: bool | None = None,
+) -> KeysetList[SiteOrder, SiteRow]:
+    filters = {"status": status, "implicit": implicit}
+    return KeysetList(_ORDERS, {"organisation_id": organisation_id} | filters)
 
 
 async def find_to_purge(
     conn: Connection, organisation_id: OrganisationId, reference: str
 ) -> SiteRow:
-    """As `find`, but a deleted site is found by its id, too."""
+    """As `find`, but also find a deleted site by its id."""
     if _is_uuid(reference):
         row = await queries.deleted_site(conn, site_id=SiteId(UUID(reference)))
         if row is not None and row.organisation_id == organisation_id:
@@ -135,25 +126,25 @@ async def find_to_purge(
 
 
 async def update(
-    conn: Connection, site: SiteRow, change: Change, *, by: str | None = None
+    conn: Connection, site: SiteRow, change: SiteUpdate, *, by: str | None = None
 ) -> SiteRow:
-    """Change a site as it was read; a new config joins its history."""
+    """Update a site that was not changed since it was read; add a new config to its history."""
     try:
         row = await queries.update_site(
             conn,
             site_id=site.id,
-            name=None if change.name is None else _named(change.name),
+            name=None if change.name is None else _checked_name(change.name),
             base_url=change.base_url,
             status=change.status,
             config=None if change.config is None else dict(change.config),
             config_number=site.config_number,
         )
     except asyncpg.UniqueViolationError:
-        raise Conflict(f"There already is a site named {change.name!r}.") from None
+        raise Conflict(f"A site named {change.name!r} exists already.") from None
     if row is None:
-        raise Conflict("The site was changed or deleted by someone else; read it again.")
+        raise Conflict("The site was changed or deleted meanwhile; read it again.")
     if change.config is not None:
-        await _note(conn, row, by, change.note)
+        await _add_config(conn, row, by, change.note)
     return row
 
 
@@ -169,28 +160,28 @@ async def history(
 async def rollback(
     conn: Connection, site: SiteRow, number: int, *, by: str | None = None
 ) -> SiteRow:
-    """Make an earlier config the present one. History only grows: it becomes a new number."""
+    """Restore an earlier config, as a new number of the history."""
     earlier = await queries.get_config(conn, site_id=site.id, number=number)
     if earlier is None:
         raise NotFound(f"The site {site.name!r} never had a config {number}.")
-    change = Change(config=earlier.config, note=f"As number {number}.")
+    change = SiteUpdate(config=earlier.config, note=f"Rollback to number {number}.")
     return await update(conn, site, change, by=by)
 
 
 async def delete(conn: Connection, site: SiteRow, *, purge: bool = False) -> None:
-    """Hide a site and free its name; with `purge` maintenance removes everything under it."""
+    """Soft-delete a site and free its name; with `purge` maintenance deletes all its rows."""
     await queries.delete_site(conn, site_id=site.id, purge=purge)
 
 
-async def purge_some(conn: Connection, site_id: SiteId, *, most: int) -> int:
-    """Delete a part of what a marked site holds; 0 when nothing but the site itself is left."""
-    gone = await queries.purge_pages(conn, site_id=site_id, most=most)
-    gone += await queries.purge_changes(conn, site_id=site_id, most=most)
-    return gone + await queries.purge_contents(conn, site_id=site_id, most=most)
+async def purge_batch(conn: Connection, site_id: SiteId, *, most: int) -> int:
+    """Delete a batch of a marked site's rows; 0 when only the site itself is left."""
+    deleted = await queries.purge_pages(conn, site_id=site_id, most=most)
+    deleted += await queries.purge_changes(conn, site_id=site_id, most=most)
+    return deleted + await queries.purge_contents(conn, site_id=site_id, most=most)
 
 
-def forbidden_names(name: str) -> Sequence[str]:
-    """Say what keeps a text from being a site's name; nothing when it can be."""
+def name_problems(name: str) -> Sequence[str]:
+    """Return what is wrong with a site's name; empty if it is valid."""
     problems = []
     if not name.strip():
         problems.append("A site needs a name.")
@@ -203,8 +194,8 @@ def forbidden_names(name: str) -> Sequence[str]:
     return problems
 
 
-def _named(name: str) -> str:
-    problems = forbidden_names(name)
+def _checked_name(name: str) -> str:
+    problems = name_problems(name)
     if problems:
         raise InvalidInput(problems[0])
     return name.strip()
@@ -218,8 +209,8 @@ def _is_uuid(text: str) -> bool:
     return True
 
 
-async def _note(conn: Connection, site: SiteRow, by: str | None, note: str | None) -> None:
-    await queries.note_config(
+async def _add_config(conn: Connection, site: SiteRow, by: str | None, note: str | None) -> None:
+    await queries.add_config(
         conn,
         site_id=site.id,
         number=site.config_number,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import aiohttp
 
-from tests.command import Trapline
-from tests.queueing import until
-from tests.receiver import Receiver, hang, receiving
 from tests.site.site import Site
+from tests.support.cli import Trapline
+from tests.support.queue_jobs import until
+from tests.support.webhook_receiver import Receiver, hang, receiving
 
 SECRET = "s3cret"
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import uvloop
 
-from tests.integration.fetch.origin import Answer, Client, Listen, Origin, Perform, Serve, client
+from tests.support.origin_server import Answer, Client, Listen, Origin, Perform, Serve, client
 
 
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

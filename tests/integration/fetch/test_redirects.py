@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.integration.fetch.origin import Client, Serve, client, page, redirect
+from tests.support.origin_server import Client, Serve, client, page, redirect
 from trapline.errors import ExitCode
 from trapline.fetch import CookieJar
-from trapline.model import Conditional, FetchLimits, RedirectSource, Verdict
+from trapline.model import Approval, Conditional, FetchLimits, RedirectSource
 
 END = page(b"<p>the end</p>")
 
@@ -89,10 +89,10 @@ async def test_too_many(serve: Serve, fetch: Client) -> None:
 async def test_every_hop_is_approved(serve: Serve, fetch: Client) -> None:
     seen: list[str] = []
 
-    async def approve(url: str) -> Verdict:
+    async def approve(url: str) -> Approval:
         seen.append(url)
         refused = url.endswith("/c")
-        return Verdict(ExitCode.OUT_OF_SCOPE if refused else None)
+        return Approval(ExitCode.OUT_OF_SCOPE if refused else None)
 
     origin = await serve({"/a": redirect("/b"), "/b": redirect("/c"), "/c": END})
     got = await fetch(origin.url("/a"), approve=approve)

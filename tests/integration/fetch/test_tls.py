@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.integration.fetch.origin import Listen, Serve, client
 from tests.site.site import Site
+from tests.support.origin_server import Listen, Serve, client
 from trapline.errors import ExitCode
 from trapline.model import RedirectSource
 
@@ -127,7 +127,7 @@ async def test_downgrade(site: Site) -> None:
     async with client(resolve=site.resolve(), tls=site.authority.client_context()) as fetch:
         got = await fetch(secure, headers={"Authorization": "Bearer x"})
     assert got.exit_code is ExitCode.CONTENT
-    assert got.redirects[0].downgrade
+    assert [(r.from_url, r.to_url) for r in got.redirects] == [(secure, there)]
     sent = [entry.headers.get("authorization") for entry in site.log]
     assert sent == ["Bearer x", None]
 

@@ -12,9 +12,9 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from trapline.archive.warc.answers import read_answer
-from trapline.archive.warc.reading import WarcRecord, check_digest, records
-from trapline.archive.warc.writing import Record, RecordType, WarcWriter, fields
+from trapline.archive.warc.http_response import parse_response
+from trapline.archive.warc.reader import WarcRecord, check_digest, read_records
+from trapline.archive.warc.writer import NewWarcRecord, RecordType, WarcWriter, fields
 from trapline.errors import InvalidInput
 
 NOW = datetime(2026, 11, 15, 12, 30, 1, 250_000, UTC)
@@ -26,12 +26,14 @@ def written(*blocks: bytes) -> bytes:
     out = io.BytesIO()
     writer = WarcWriter(out, uuid4())
     for block in blocks:
-        writer.write(Record(RecordType.RESPONSE, uuid4(), NOW, block, "https://a.test/", b"hello"))
+        writer.write(
+            NewWarcRecord(RecordType.RESPONSE, uuid4(), NOW, block, "https://a.test/", b"hello")
+        )
     return out.getvalue()
 
 
 def read(data: bytes, most: int = MOST) -> list[WarcRecord]:
-    return list(records(io.BytesIO(data), most))
+    return list(read_records(io.BytesIO(data), most))
 
 
 def plain(headers: bytes, block: bytes = b"") -> bytes:
@@ -69,7 +71,7 @@ def test_we_read_what_others_write(compressed: bool) -> None:
         check_digest(record)
         assert record.url == f"https://a.test/{n}"
         assert record.block is not None
-        assert read_answer(record.block).body == b"%d " % n * 9000
+        assert parse_response(record.block).body == b"%d " % n * 9000
 
 
 def test_our_own_come_back() -> None:
@@ -114,7 +116,7 @@ def test_what_is_broken_is_said(data: bytes, words: str) -> None:
 @pytest.mark.parametrize("cut", [3, 15, 60, -30, -9, -1])
 def test_a_cut_file_gives_what_came_before(cut: int) -> None:
     whole = written(ANSWER)
-    given_out = records(io.BytesIO(whole + whole[:cut]), MOST)
+    given_out = read_records(io.BytesIO(whole + whole[:cut]), MOST)
     assert next(given_out).block == ANSWER
     with pytest.raises(InvalidInput, match=r"ends in|damaged"):
         list(given_out)
@@ -154,21 +156,21 @@ def test_a_wrong_digest_is_found() -> None:
 
 def test_answers_are_taken_apart() -> None:
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n3;x=y\r\n wo\r\n0\r\n\r\n"
-    assert read_answer(chunked).body == b"hello wo"
+    assert parse_response(chunked).body == b"hello wo"
     # The header was kept, the chunks were not.
     unchunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello world"
-    assert read_answer(unchunked).body == b"hello world"
+    assert parse_response(unchunked).body == b"hello world"
     bare = b"HTTP/1.0 404\n\nno"
-    assert (read_answer(bare).status, read_answer(bare).body) == (404, b"no")
+    assert (parse_response(bare).status, parse_response(bare).body) == (404, b"no")
     with pytest.raises(InvalidInput):
-        read_answer(b"GET / HTTP/1.1\r\n\r\n")
+        parse_response(b"GET / HTTP/1.1\r\n\r\n")
 
 
 @given(st.binary(max_size=300))
 def test_no_answer_does_harm(data: bytes) -> None:
     for block in (data, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + data):
         try:
-            read_answer(block)
+            parse_response(block)
         except InvalidInput:
             continue
 

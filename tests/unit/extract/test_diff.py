@@ -4,8 +4,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trapline.extract.alignment import _fewest_edits, aligned
 from trapline.extract.diff import diff, meaning
+from trapline.extract.line_alignment import _fewest_edits, aligned
 from trapline.model import Document
 
 OLD = "# Prices\n\nSaw: 10 EUR\nHammer: 12 EUR\n\nOpen daily.\nCall us.\nOld line."

@@ -5,13 +5,13 @@ import turbohtml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trapline.extract.branding import read_branding
-from trapline.extract.fields import article_fields, product_fields
-from trapline.extract.images import read_images
-from trapline.extract.links import read_links
-from trapline.extract.metadata import describe_text, read_metadata
-from trapline.extract.resolve import Resolver
-from trapline.extract.structured import read_structured
+from trapline.extract.html.images import read_images
+from trapline.extract.html.links import read_links
+from trapline.extract.html.url_resolution import Resolver
+from trapline.extract.metadata.branding import read_branding
+from trapline.extract.metadata.fields import article_fields, product_fields
+from trapline.extract.metadata.page_metadata import describe_text, read_metadata
+from trapline.extract.metadata.structured_data import read_structured
 from trapline.extract.summary import summarise
 from trapline.model import Metadata
 

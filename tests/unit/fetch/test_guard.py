@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trapline.fetch.guard import Guard, UnsafeAddress
-from trapline.fetch.target import target
+from trapline.fetch.target import parse_target
 
 SIX_TO_FOUR = ip_network("2002::/16")
 GUARD = Guard()
@@ -54,7 +54,7 @@ def spelled(draw: st.DrawFn) -> tuple[IPv4Address, str]:
 @given(spelled())
 def test_every_spelling_of_a_private_address_is_refused(case: tuple[IPv4Address, str]) -> None:
     address, text = case
-    goal = target(f"http://{text}:8080/", 1000)
+    goal = parse_target(f"http://{text}:8080/", 1000)
     assert goal.host == str(address)
     assert not GUARD.allows(goal.host)
 
@@ -73,7 +73,7 @@ def test_private_addresses_inside_ipv6_are_refused(address: IPv4Address) -> None
         IPv6Address(number),
     ):
         assert not GUARD.allows(str(outer)), outer
-        assert not GUARD.allows(target(f"http://[{outer}]/", 1000).host)
+        assert not GUARD.allows(parse_target(f"http://[{outer}]/", 1000).host)
 
 
 @given(st.ip_addresses(v=4) | st.ip_addresses(v=6))
@@ -114,6 +114,7 @@ def test_refused(address: str) -> None:
 )
 def test_allowed(address: str) -> None:
     GUARD.check(address)
+    assert GUARD.allows(address)
 
 
 def test_opened_ranges_open_nothing_else() -> None:
@@ -132,4 +133,4 @@ def test_the_reason_is_said() -> None:
 
 
 def test_the_parser_under_test_is_the_one_that_requests_use() -> None:
-    assert ada_url.normalize_url("http://0x7f.1/") == target("http://0x7f.1/", 100).text
+    assert ada_url.normalize_url("http://0x7f.1/") == parse_target("http://0x7f.1/", 100).text

@@ -5,17 +5,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from multidict import CIMultiDict
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from trapline.errors import InvalidInput
 from trapline.fetch import headers as http
-from trapline.model import APPROVED, Conditional, FetchRequest, Verdict
+from trapline.model import APPROVED, Approval, Conditional, FetchRequest
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
 WEEK = 7 * 24 * 3600
 
 
-async def approve(_url: str) -> Verdict:
+async def approve(_url: str) -> Approval:
     return APPROVED
 
 
@@ -55,7 +55,7 @@ def test_retry_after_takes_anything(text: str) -> None:
 @given(st.datetimes(datetime(1970, 1, 1), datetime(9999, 1, 1)))  # noqa: DTZ001
 def test_dates_survive_the_way_there_and_back(moment: datetime) -> None:
     moment = moment.replace(microsecond=0, tzinfo=UTC)
-    sent = http.conditions(Conditional(url="x", last_modified=moment))["If-Modified-Since"]
+    sent = http.conditional_headers(Conditional(url="x", last_modified=moment))["If-Modified-Since"]
     assert http.http_date(sent) == moment
 
 
@@ -73,7 +73,7 @@ def test_dates_of_other_zones_become_utc() -> None:
 
 
 def test_headers_of_the_caller_replace_ours_but_not_those_of_the_connection() -> None:
-    sent = http.standing(
+    sent = http.request_headers(
         request(headers={"accept": "image/png", "HOST": "evil", "X-A": "1", "Range": "0-1"}), "me"
     )
     assert sent["accept"] == "image/png"
@@ -83,13 +83,15 @@ def test_headers_of_the_caller_replace_ours_but_not_those_of_the_connection() ->
 
 
 def test_identity() -> None:
-    plain = http.standing(request(), "Mozilla/5.0 (compatible; Trapline/0.1)")
+    plain = http.request_headers(request(), "Mozilla/5.0 (compatible; Trapline/0.1)")
     assert plain["User-Agent"] == "Mozilla/5.0 (compatible; Trapline/0.1)"
-    phone = http.standing(request(mobile=True, language="de"), "Mozilla/5.0 (compatible; T/1)")
+    phone = http.request_headers(
+        request(mobile=True, language="de"), "Mozilla/5.0 (compatible; T/1)"
+    )
     assert "Mobile" in phone["User-Agent"]
     assert phone["User-Agent"].endswith(" (compatible; T/1)")
     assert phone["Accept-Language"] == "de"
-    assert http.standing(request(user_agent="other"), "me")["User-Agent"] == "other"
+    assert http.request_headers(request(user_agent="other"), "me")["User-Agent"] == "other"
 
 
 @pytest.mark.parametrize(
@@ -98,34 +100,51 @@ def test_identity() -> None:
 )
 def test_headers_cannot_smuggle(name: str, value: str) -> None:
     with pytest.raises(InvalidInput):
-        http.standing(request(headers={name: value}), "me")
+        http.request_headers(request(headers={name: value}), "me")
 
 
 @pytest.mark.parametrize("field", ["user_agent", "language"])
 def test_other_fields_cannot_smuggle_either(field: str) -> None:
     with pytest.raises(InvalidInput):
-        http.standing(request(**{field: "x\r\nX-B: 2"}), "me")
+        http.request_headers(request(**{field: "x\r\nX-B: 2"}), "me")
 
 
 def test_secrets_stay_with_their_origin() -> None:
-    sent = http.standing(request(headers={"AUTHORIZATION": "x", "cookie": "a=1", "X-A": "1"}), "me")
+    sent = http.request_headers(
+        request(headers={"AUTHORIZATION": "x", "cookie": "a=1", "X-A": "1"}), "me"
+    )
     elsewhere = http.without_secrets(sent)
     assert "X-A" in elsewhere
     assert not {name.lower() for name in elsewhere} & {"authorization", "cookie"}
 
 
 def test_cookies_join_those_given_by_hand() -> None:
-    sent = http.standing(request(headers={"cookie": "a=1"}), "me")
+    sent = http.request_headers(request(headers={"cookie": "a=1"}), "me")
     assert http.with_cookies(sent, "b=2")["Cookie"] == "a=1; b=2"
     assert http.with_cookies({}, "b=2")["Cookie"] == "b=2"
 
 
+def received(*pairs: tuple[str, str]) -> CIMultiDictProxy[str]:
+    """Headers in the type that the client hands over."""
+    return CIMultiDictProxy(CIMultiDict(pairs))
+
+
 def test_bytes_that_are_no_utf8_can_be_stored() -> None:
     smuggled = b"caf\xe9".decode("utf-8", "surrogateescape")
-    assert http.readable({"X-Name": smuggled, "X-B": "b"}) == (("X-Name", "café"), ("X-B", "b"))
-    assert http.text({"X-Name": "naïve"}, "X-Name") == "naïve"
+    headers = received(("X-Name", smuggled), ("X-B", "b"))
+    assert http.decoded_headers(headers) == (("X-Name", "café"), ("X-B", "b"))
+    assert http.decoded_value(received(("X-Name", "naïve")), "X-Name") == "naïve"
 
 
-def test_repeated_headers_are_all_kept_in_order() -> None:
-    answer = CIMultiDict([("Set-Cookie", "a=1"), ("Vary", "Accept"), ("Set-Cookie", "b=2")])
-    assert http.readable(answer) == (("Set-Cookie", "a=1"), ("Vary", "Accept"), ("Set-Cookie", "b=2"))
+def test_repeated_headers_are_kept_in_order() -> None:
+    pairs = (("Set-Cookie", "a=1"), ("Vary", "Accept"), ("set-cookie", "b=2"), ("Vary", "Cookie"))
+    found = http.decoded_headers(received(*pairs))
+    assert found == pairs
+    assert {type(name) for name, _ in found} == {str}
+    assert http.decoded_value(received(*pairs), "Set-Cookie") == "a=1"
+
+
+def test_repeated_lists_are_one_list() -> None:
+    headers = received(("Content-Encoding", "gzip"), ("content-encoding", "br"))
+    assert http.combined(headers, "Content-Encoding") == "gzip, br"
+    assert http.combined(headers, "Vary") is None

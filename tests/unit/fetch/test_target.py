@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trapline.errors import ExitCode, VisitFailed
-from trapline.fetch.target import joined, target
+from trapline.fetch.target import parse_target, resolve_location
 
 LIMIT = 2000
 
@@ -32,7 +32,7 @@ LIMIT = 2000
 )
 def test_refused(text: str, code: ExitCode) -> None:
     with pytest.raises(VisitFailed) as failure:
-        target(text, LIMIT)
+        parse_target(text, LIMIT)
     assert failure.value.code is code
     assert "password@" not in failure.value.message
 
@@ -49,7 +49,7 @@ def test_refused(text: str, code: ExitCode) -> None:
     ],
 )
 def test_normal(text: str, normal: str) -> None:
-    goal = target(text, LIMIT)
+    goal = parse_target(text, LIMIT)
     assert goal.text == normal
     assert str(goal.url) == normal
 
@@ -65,7 +65,7 @@ def test_normal(text: str, normal: str) -> None:
     ],
 )
 def test_what_a_request_says(text: str, path: str, authority: str, port: int) -> None:
-    goal = target(text, LIMIT)
+    goal = parse_target(text, LIMIT)
     assert (goal.path, goal.origin.authority, goal.port) == (path, authority, port)
 
 
@@ -75,9 +75,9 @@ def test_the_short_way_agrees_with_the_parser(text: str) -> None:
         normal = ada_url.normalize_url(text).partition("#")[0]
     except ValueError:
         with pytest.raises(VisitFailed):
-            target(text, LIMIT)
+            parse_target(text, LIMIT)
         return
-    goal = target(text, LIMIT)
+    goal = parse_target(text, LIMIT)
     # Taken as it stands, a URL may keep dot segments and a default port: where it leads is equal.
     assert ada_url.normalize_url(goal.text) == normal
     assert goal.host == ada_url.URL(normal).hostname.strip("[]")
@@ -86,7 +86,7 @@ def test_the_short_way_agrees_with_the_parser(text: str) -> None:
 @given(st.text(max_size=60))
 def test_anything_is_a_target_or_refused(text: str) -> None:
     try:
-        goal = joined(target("http://a.test/x/", LIMIT), text, LIMIT)
+        goal = resolve_location(parse_target("http://a.test/x/", LIMIT), text, LIMIT)
     except VisitFailed:
         return
     assert goal.text.startswith(("http://", "https://"))
@@ -107,7 +107,7 @@ def test_anything_is_a_target_or_refused(text: str) -> None:
     ],
 )
 def test_secrets(one: str, other: str, may: bool) -> None:
-    assert target(one, LIMIT).may_share_secrets(target(other, LIMIT)) is may
+    assert parse_target(one, LIMIT).may_share_secrets(parse_target(other, LIMIT)) is may
 
 
 @pytest.mark.parametrize(
@@ -118,4 +118,4 @@ def test_secrets(one: str, other: str, may: bool) -> None:
     ],
 )
 def test_upgrade(http: str, https: str) -> None:
-    assert target(http, LIMIT).upgraded().text == https
+    assert parse_target(http, LIMIT).upgraded().text == https

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from trapline.errors import ExitCode
 from trapline.frontier.recrawl import (
-    History,
+    CandidateHistory,
+    ChangeObservations,
     Interval,
-    Observed,
     change_interval,
     due_at,
     is_due,
@@ -20,15 +20,15 @@ DAY = timedelta(days=1)
 INTERVAL = Interval(least=DAY, most=30 * DAY)
 
 
-def looks(*changed: bool, every: timedelta = DAY) -> Observed:
-    observed = Observed()
+def looks(*changed: bool, every: timedelta = DAY) -> ChangeObservations:
+    observed = ChangeObservations()
     for change in changed:
         observed = observe(observed, changed=change, elapsed=every)
     return observed
 
 
 def due(code: ExitCode, **known: object) -> timedelta | None:
-    at = due_at(code, History(**known), now=NOW, interval=INTERVAL)  # type: ignore[arg-type]
+    at = due_at(code, CandidateHistory(**known), now=NOW, interval=INTERVAL)  # type: ignore[arg-type]
     return at - NOW if at else None
 
 
@@ -45,16 +45,6 @@ def test_the_estimate_finds_the_rate() -> None:
     found = change_interval(every_fifth)
     assert found is not None
     assert 3 * DAY < found < 8 * DAY
-
-
-def test_plain_counts_will_do() -> None:
-    counts = {"first": NOW - 100 * DAY, "last": NOW}
-    every_fifth = Observed.from_counts(visits=101, changes=21, **counts)
-    found = change_interval(every_fifth)
-    assert found is not None
-    assert 3 * DAY < found < 8 * DAY
-    assert change_interval(Observed.from_counts(visits=1, changes=1, **counts)) is None
-    assert change_interval(Observed.from_counts(visits=0, changes=0, **counts)) is None
 
 
 def test_what_is_recent_counts_more() -> None:
@@ -112,7 +102,7 @@ def test_when_to_visit() -> None:
 def test_due_times_stay_between_least_and_most(
     seen: list[tuple[bool, float]], code: ExitCode, failures: int
 ) -> None:
-    observed = Observed()
+    observed = ChangeObservations()
     for changed, seconds in seen:
         observed = observe(observed, changed=changed, elapsed=timedelta(seconds=seconds))
     wait = due(code, observed=observed, failures=failures)

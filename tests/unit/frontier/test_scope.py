@@ -5,99 +5,99 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trapline.errors import InvalidInput, VisitFailed
-from trapline.frontier.domain import registrable_domain
+from trapline.frontier.canonical_url import canonical
 from trapline.frontier.patterns import MAX_PATTERN_LENGTH, MAX_PATTERNS, Patterns
-from trapline.frontier.scope import Scope, ScopeRules, Verdict, section_of
-from trapline.frontier.url import canonical
+from trapline.frontier.registrable_domain import registrable_domain
+from trapline.frontier.scope import Scope, ScopeDecision, ScopeRules, section_of
 
 SEED = "https://www.site.test/docs/"
 
 
-def verdict(url: str, depth: int = 1, seed: str = SEED, **rules: object) -> Verdict:
-    return Scope(ScopeRules(seed, **rules)).verdict(url, depth)  # type: ignore[arg-type]
+def verdict(url: str, depth: int = 1, seed: str = SEED, **rules: object) -> ScopeDecision:
+    return Scope(ScopeRules(seed, **rules)).decide(url, depth)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
-        ("https://www.site.test/docs/a", Verdict.IN_SCOPE),
-        ("https://www.site.test/docs", Verdict.IN_SCOPE),
-        ("https://site.test/docs/a", Verdict.IN_SCOPE),
-        ("http://www.site.test/docs/a", Verdict.IN_SCOPE),
-        ("https://www.site.test/docs-old/a", Verdict.OTHER_SECTION),
-        ("https://www.site.test/", Verdict.OTHER_SECTION),
-        ("https://blog.site.test/docs/a", Verdict.OTHER_SUBDOMAIN),
-        ("https://www.site.test:8443/docs/a", Verdict.OTHER_SITE),
-        ("https://site.test.evil.test/docs/", Verdict.OTHER_SITE),
-        ("https://evilsite.test/docs/", Verdict.OTHER_SITE),
-        ("https://www.site.test/docs/a.PNG", Verdict.NO_TEXT),
-        ("https://www.site.test/docs/a.css?v=1", Verdict.NO_TEXT),
-        ("https://www.site.test/docs/a.pdf", Verdict.IN_SCOPE),
-        ("https://www.site.test/docs/x?file=a.png", Verdict.IN_SCOPE),
+        ("https://www.site.test/docs/a", ScopeDecision.IN_SCOPE),
+        ("https://www.site.test/docs", ScopeDecision.IN_SCOPE),
+        ("https://site.test/docs/a", ScopeDecision.IN_SCOPE),
+        ("http://www.site.test/docs/a", ScopeDecision.IN_SCOPE),
+        ("https://www.site.test/docs-old/a", ScopeDecision.OTHER_SECTION),
+        ("https://www.site.test/", ScopeDecision.OTHER_SECTION),
+        ("https://blog.site.test/docs/a", ScopeDecision.OTHER_SUBDOMAIN),
+        ("https://www.site.test:8443/docs/a", ScopeDecision.OTHER_SITE),
+        ("https://site.test.evil.test/docs/", ScopeDecision.OTHER_SITE),
+        ("https://evilsite.test/docs/", ScopeDecision.OTHER_SITE),
+        ("https://www.site.test/docs/a.PNG", ScopeDecision.NO_TEXT),
+        ("https://www.site.test/docs/a.css?v=1", ScopeDecision.NO_TEXT),
+        ("https://www.site.test/docs/a.pdf", ScopeDecision.IN_SCOPE),
+        ("https://www.site.test/docs/x?file=a.png", ScopeDecision.IN_SCOPE),
     ],
 )
-def test_a_crawl_stays_in_its_section(url: str, expected: Verdict) -> None:
+def test_a_crawl_stays_in_its_section(url: str, expected: ScopeDecision) -> None:
     assert verdict(url) is expected
 
 
 def test_what_widens_a_scope() -> None:
     root, sub, other = "https://site.test/x", "https://blog.site.test/x", "https://other.test/x"
-    assert verdict(root, entire_domain=True) is Verdict.IN_SCOPE
-    assert verdict(sub, entire_domain=True) is Verdict.OTHER_SUBDOMAIN
-    assert verdict(sub, subdomains=True) is Verdict.IN_SCOPE
-    assert verdict(other, subdomains=True) is Verdict.OTHER_SITE
-    assert verdict(other, external=True) is Verdict.IN_SCOPE
-    assert verdict(sub, external=True) is Verdict.IN_SCOPE
-    assert verdict(root, external=True) is Verdict.OTHER_SECTION
+    assert verdict(root, entire_domain=True) is ScopeDecision.IN_SCOPE
+    assert verdict(sub, entire_domain=True) is ScopeDecision.OTHER_SUBDOMAIN
+    assert verdict(sub, subdomains=True) is ScopeDecision.IN_SCOPE
+    assert verdict(other, subdomains=True) is ScopeDecision.OTHER_SITE
+    assert verdict(other, external=True) is ScopeDecision.IN_SCOPE
+    assert verdict(sub, external=True) is ScopeDecision.IN_SCOPE
+    assert verdict(root, external=True) is ScopeDecision.OTHER_SECTION
 
 
 def test_the_parent_of_a_subdomain_is_a_subdomain_of_the_site() -> None:
     seed = "https://docs.site.test/"
-    assert verdict("https://site.test/x", seed=seed, subdomains=True) is Verdict.IN_SCOPE
-    assert verdict("https://www.site.test/x", seed=seed, subdomains=True) is Verdict.IN_SCOPE
+    assert verdict("https://site.test/x", seed=seed, subdomains=True) is ScopeDecision.IN_SCOPE
+    assert verdict("https://www.site.test/x", seed=seed, subdomains=True) is ScopeDecision.IN_SCOPE
 
 
 def test_tenants_of_a_public_suffix_are_strangers() -> None:
     seed = "https://ada.github.io/"
-    assert verdict("https://bob.github.io/", seed=seed, subdomains=True) is Verdict.OTHER_SITE
+    assert verdict("https://bob.github.io/", seed=seed, subdomains=True) is ScopeDecision.OTHER_SITE
 
 
 def test_depth_counts_links_from_the_start() -> None:
     url = "https://www.site.test/docs/a"
-    assert verdict(url, depth=2, max_depth=2) is Verdict.IN_SCOPE
-    assert verdict(url, depth=3, max_depth=2) is Verdict.TOO_DEEP
-    assert verdict(url, depth=1, max_depth=0) is Verdict.TOO_DEEP
+    assert verdict(url, depth=2, max_depth=2) is ScopeDecision.IN_SCOPE
+    assert verdict(url, depth=3, max_depth=2) is ScopeDecision.TOO_DEEP
+    assert verdict(url, depth=1, max_depth=0) is ScopeDecision.TOO_DEEP
 
 
 def test_the_start_itself_is_always_in_scope() -> None:
-    assert verdict(SEED, depth=0, include=("/never",), max_depth=0) is Verdict.IN_SCOPE
+    assert verdict(SEED, depth=0, include=("/never",), max_depth=0) is ScopeDecision.IN_SCOPE
 
 
 def test_patterns_look_at_the_path_unless_told_otherwise() -> None:
     url = "https://www.site.test/docs/api/v2?page=3"
-    assert verdict(url, include=("^/docs/api",)) is Verdict.IN_SCOPE
-    assert verdict(url, include=("page=3",)) is Verdict.NOT_INCLUDED
-    assert verdict(url, include=("page=3",), on_full_url=True) is Verdict.IN_SCOPE
-    assert verdict(url, include=(r"\/v[0-9]$",)) is Verdict.IN_SCOPE
-    assert verdict(url, exclude=("api",)) is Verdict.EXCLUDED
-    assert verdict(url, include=("api",), exclude=("/v2",)) is Verdict.EXCLUDED
-    assert verdict(url, include=("nowhere", "(?i)API")) is Verdict.IN_SCOPE
-    assert verdict(url, include=("(?i)x", "API")) is Verdict.NOT_INCLUDED
+    assert verdict(url, include=("^/docs/api",)) is ScopeDecision.IN_SCOPE
+    assert verdict(url, include=("page=3",)) is ScopeDecision.NOT_INCLUDED
+    assert verdict(url, include=("page=3",), on_full_url=True) is ScopeDecision.IN_SCOPE
+    assert verdict(url, include=(r"\/v[0-9]$",)) is ScopeDecision.IN_SCOPE
+    assert verdict(url, exclude=("api",)) is ScopeDecision.EXCLUDED
+    assert verdict(url, include=("api",), exclude=("/v2",)) is ScopeDecision.EXCLUDED
+    assert verdict(url, include=("nowhere", "(?i)API")) is ScopeDecision.IN_SCOPE
+    assert verdict(url, include=("(?i)x", "API")) is ScopeDecision.NOT_INCLUDED
 
 
 def test_the_reason_names_the_pattern() -> None:
     scope = Scope(ScopeRules(SEED, exclude=("first", "/se.ond")))
     assert "(/se.ond)" in scope.explain("https://www.site.test/docs/second")
-    assert scope.explain("https://other.test/") == Verdict.OTHER_SITE.sentence
+    assert scope.explain("https://other.test/") == ScopeDecision.OTHER_SITE.sentence
 
 
 def test_links_that_a_page_hides_or_disowns() -> None:
     scope = Scope(ScopeRules(SEED))
-    assert scope.link_verdict(nofollow=True, hidden=True) is Verdict.IN_SCOPE
+    assert scope.decide_link(nofollow=True, hidden=True) is ScopeDecision.IN_SCOPE
     scope = Scope(ScopeRules(SEED, follow_nofollow=False, follow_hidden=False))
-    assert scope.link_verdict(nofollow=True, hidden=False) is Verdict.NOFOLLOW
-    assert scope.link_verdict(nofollow=False, hidden=True) is Verdict.HIDDEN
-    assert scope.link_verdict(nofollow=False, hidden=False) is Verdict.IN_SCOPE
+    assert scope.decide_link(nofollow=True, hidden=False) is ScopeDecision.NOFOLLOW
+    assert scope.decide_link(nofollow=False, hidden=True) is ScopeDecision.HIDDEN
+    assert scope.decide_link(nofollow=False, hidden=False) is ScopeDecision.IN_SCOPE
 
 
 @pytest.mark.parametrize("bad", ["(", "\ud800", "[", "(?=x)", r"(a)\1", "a{5000}", "x" * 3000])
@@ -168,9 +168,9 @@ def test_any_pattern_is_used_or_refused(pattern: str, text: str) -> None:
 def test_allowed_domains_belong_to_the_site() -> None:
     scope = Scope(ScopeRules(seed="https://example.com/", domains=("Docs.example.org", "x.test")))
     for url in ("https://docs.example.org/a", "https://a.docs.example.org/", "http://x.test:8080/"):
-        assert scope.verdict(url) is Verdict.IN_SCOPE, url
+        assert scope.decide(url) is ScopeDecision.IN_SCOPE, url
     for url in ("https://example.org/", "https://notdocs.example.org/", "https://ax.test/"):
-        assert scope.verdict(url) is Verdict.OTHER_SITE, url
+        assert scope.decide(url) is ScopeDecision.OTHER_SITE, url
 
 
 HOSTS = (
@@ -192,17 +192,17 @@ def test_what_leaves_a_site_by_its_beginning_is_elsewhere(
     scope = Scope(ScopeRules(SEED, **rules))  # type: ignore[arg-type]
     for host in HOSTS:
         link = f"{scheme}{host}{end}"
-        if not scope.leaves(link):
+        if not scope.is_external(link):
             continue
         with contextlib.suppress(VisitFailed):
-            found = scope.verdict(canonical(link, SEED))
-            assert found in (Verdict.OTHER_SITE, Verdict.OTHER_SUBDOMAIN), link
+            found = scope.decide(canonical(link, SEED))
+            assert found in (ScopeDecision.OTHER_SITE, ScopeDecision.OTHER_SUBDOMAIN), link
 
 
 def test_most_that_leaves_a_site_is_known_by_its_beginning() -> None:
     scope = Scope(ScopeRules(SEED))
-    assert scope.leaves("https://other.test/a")
-    assert scope.leaves("http://sub.site.test/docs/")
-    assert not scope.leaves("https://site.test/docs/a")
-    assert not scope.leaves("https://other.test")
-    assert not scope.leaves("/docs/a")
+    assert scope.is_external("https://other.test/a")
+    assert scope.is_external("http://sub.site.test/docs/")
+    assert not scope.is_external("https://site.test/docs/a")
+    assert not scope.is_external("https://other.test")
+    assert not scope.is_external("/docs/a")

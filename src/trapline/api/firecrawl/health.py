@@ -1,9 +1,9 @@
-"""The addresses at which Firecrawl's tools look whether a server lives."""
+"""Health checks at the paths that Firecrawl's tools use."""
 
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
 
-from trapline.api.firecrawl.refusals import FirecrawlRoute
+from trapline.api.firecrawl.errors import FirecrawlRoute
 from trapline.db.pool import Database
 
 router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"])
@@ -17,7 +17,7 @@ async def e2e_test() -> str:
 
 @router.get("/v1/health/liveness")
 async def liveness() -> dict[str, str]:
-    """Answer while the process lives."""
+    """Answer while the process runs."""
     return {"status": "ok"}
 
 

@@ -1,4 +1,4 @@
-"""/v2/monitor: schedules that watch pages, and what each of their looks found."""
+"""/v2/monitor: schedules that watch pages, and the results of their checks."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -8,31 +8,38 @@ from uuid import UUID
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from trapline.api.access import Reader, Tenant, Writer, name_of
-from trapline.api.engine import CurrentEngine
-from trapline.api.firecrawl import statuses
-from trapline.api.firecrawl.answers import Done, responses
-from trapline.api.firecrawl.documents import moment
-from trapline.api.firecrawl.monitor_request import LABEL, MonitorBody, MonitorChange, template_of
-from trapline.api.firecrawl.refusals import FirecrawlRoute, Refusal, answer
+from trapline.api.dependencies import CurrentServices
+from trapline.api.firecrawl import job_status
+from trapline.api.firecrawl.errors import FirecrawlRoute, Refusal, answer
+from trapline.api.firecrawl.requests.monitor_request import (
+    LABEL,
+    MonitorBody,
+    MonitorChange,
+    template_of,
+)
+from trapline.api.firecrawl.response_models import Done, responses
+from trapline.api.principal import Reader, Tenant, Writer, actor_name
 from trapline.db.connection import Connection
+from trapline.deliver.firecrawl_document import iso_time
 from trapline.errors import NotFound
-from trapline.frontier.url import typed_url
+from trapline.frontier.canonical_url import typed_url
 from trapline.model import JobId, ScheduleId
-from trapline.pipeline import monitoring, templates
-from trapline.pipeline.monitoring import Place, Summary, WatchedPage
-from trapline.queue import jobs, schedules
-from trapline.queue.schedules import Plan
+from trapline.pipeline import job_templates
+from trapline.pipeline.sites import monitor_checks
+from trapline.pipeline.sites.monitor_checks import CheckedPage, CheckSummary, Position
+from trapline.queue import jobs
+from trapline.queue.schedule import schedules
+from trapline.queue.schedule.schedules import Plan
 from trapline.queue.sql import schedules as queries
 from trapline.queue.sql.jobs import JobRow
 from trapline.queue.sql.schedules import ScheduleRow, ScheduleRunRow
 
 router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"], responses=responses())
 
-_WORDS: Final = {"pending": "queued", "running": "running", "paused": "running"}
+_STATUSES: Final = {"pending": "queued", "running": "running", "paused": "running"}
 _SKIPPED: Final = {"overlapped": "skipped_overlap", "missed": "failed", "failed": "failed"}
 _SETTLED: Final = timedelta(minutes=10)
-_FORGOTTEN: Final = "Its pages are no longer kept."
+_EXPIRED: Final = "Its pages are no longer kept."
 _LARGEST: Final = 2**63 - 1
 
 Limit = Annotated[int, Query(ge=1, le=100)]
@@ -58,47 +65,53 @@ CheckReference = Annotated[int, Depends(_check_id)]
 
 
 @router.post("/v2/monitor", response_model=Done)
-async def create(body: MonitorBody, who: Writer, conn: Tenant) -> Response:
-    """Start to watch."""
+async def create(body: MonitorBody, principal: Writer, conn: Tenant) -> Response:
+    """Create a monitor."""
     plan = body.plan()
-    templates.read(plan.template)
+    job_templates.parse(plan.template)
     now = datetime.now(UTC)
-    row = await schedules.add(conn, who.organisation_id, plan, now=now, by=name_of(who))
+    row = await schedules.add(
+        conn, principal.organisation_id, plan, now=now, by=actor_name(principal)
+    )
     return answer(200, success=True, data=await _monitor(conn, row))
 
 
 @router.get("/v2/monitor", response_model=Done)
-async def listed(who: Reader, conn: Tenant, limit: Limit = 50, offset: Offset = 0) -> Response:
+async def listed(
+    principal: Reader, conn: Tenant, limit: Limit = 50, offset: Offset = 0
+) -> Response:
     """List the monitors, newest first."""
     rows = await queries.labelled_schedules(
-        conn, organisation_id=who.organisation_id, label=LABEL, skip=offset, most=limit
+        conn, organisation_id=principal.organisation_id, label=LABEL, skip=offset, most=limit
     )
     return answer(200, success=True, data=[await _monitor(conn, row) for row in rows])
 
 
 @router.get("/v2/monitor/{monitor_id}", response_model=Done)
-async def get(monitor_id: MonitorReference, who: Reader, conn: Tenant) -> Response:
+async def get(monitor_id: MonitorReference, principal: Reader, conn: Tenant) -> Response:
     """Show a monitor."""
-    del who
-    return answer(200, success=True, data=await _monitor(conn, await _found(conn, monitor_id)))
+    del principal
+    return answer(
+        200, success=True, data=await _monitor(conn, await _find_monitor(conn, monitor_id))
+    )
 
 
 @router.patch("/v2/monitor/{monitor_id}", response_model=Done)
 async def update(
-    monitor_id: MonitorReference, body: MonitorChange, who: Writer, conn: Tenant
+    monitor_id: MonitorReference, body: MonitorChange, principal: Writer, conn: Tenant
 ) -> Response:
     """Change what is given; the rest stays."""
-    del who
+    del principal
     body.refuse()
-    row, now = await _found(conn, monitor_id), datetime.now(UTC)
+    row, now = await _find_monitor(conn, monitor_id), datetime.now(UTC)
     plan = _changed(row, body)
-    templates.read(plan.template)
+    job_templates.parse(plan.template)
     await schedules.change(conn, row.id, plan, now=now)
     if body.status == "paused" and row.paused_at is None:
         await schedules.pause(conn, row.id)
     elif body.status == "active" and row.paused_at is not None:
         await schedules.resume(conn, row.id, now=now)
-    return answer(200, success=True, data=await _monitor(conn, await _found(conn, row.id)))
+    return answer(200, success=True, data=await _monitor(conn, await _find_monitor(conn, row.id)))
 
 
 def _changed(row: ScheduleRow, body: MonitorChange) -> Plan:
@@ -115,32 +128,40 @@ def _changed(row: ScheduleRow, body: MonitorChange) -> Plan:
 
 
 @router.delete("/v2/monitor/{monitor_id}", response_model=Done)
-async def delete(monitor_id: MonitorReference, who: Writer, conn: Tenant) -> Response:
-    """Watch no more; a look that goes on is finished."""
-    del who
-    await schedules.remove(conn, (await _found(conn, monitor_id)).id)
+async def delete(monitor_id: MonitorReference, principal: Writer, conn: Tenant) -> Response:
+    """Delete a monitor; a check in progress is finished."""
+    del principal
+    await schedules.remove(conn, (await _find_monitor(conn, monitor_id)).id)
     return answer(200, success=True)
 
 
 @router.post("/v2/monitor/{monitor_id}/run", response_model=Done)
-async def run(monitor_id: MonitorReference, who: Writer, parts: CurrentEngine) -> Response:
-    """Look now; 409 while the last look goes on."""
-    async with parts.results.database.tenant_tx(who.organisation_id) as conn:
-        row = await _found(conn, monitor_id)
-        await schedules.run_now(conn, row.id, templates.create, now=datetime.now(UTC))
-        # The row of the schedule is locked: the latest run is the one that was just made.
+async def run(
+    monitor_id: MonitorReference, principal: Writer, services: CurrentServices
+) -> Response:
+    """Run a check now; 409 while the last one runs."""
+    async with services.results.database.tenant_tx(principal.organisation_id) as conn:
+        row = await _find_monitor(conn, monitor_id)
+        await schedules.run_now(
+            conn, row.id, job_templates.create_scheduled_job, now=datetime.now(UTC)
+        )
+        # The row of the schedule is locked: the latest run is the one just created.
         checks = await _checks(conn, await schedules.runs(conn, row.id, most=1))
-    parts.bell.ring(ready=True)
+    services.notifier.notify(ready=True)
     return answer(200, success=True, data=checks[0])
 
 
 @router.get("/v2/monitor/{monitor_id}/checks", response_model=Done)
 async def checks(
-    monitor_id: MonitorReference, who: Reader, conn: Tenant, limit: Limit = 50, offset: Offset = 0
+    monitor_id: MonitorReference,
+    principal: Reader,
+    conn: Tenant,
+    limit: Limit = 50,
+    offset: Offset = 0,
 ) -> Response:
-    """List what became of each look, latest first."""
-    del who
-    row = await _found(conn, monitor_id)
+    """List the checks, latest first."""
+    del principal
+    row = await _find_monitor(conn, monitor_id)
     runs = await schedules.runs(conn, row.id, skip=offset, most=limit)
     return answer(200, success=True, data=await _checks(conn, runs))
 
@@ -150,51 +171,51 @@ async def check(
     request: Request,
     monitor_id: MonitorReference,
     check_id: CheckReference,
-    who: Reader,
+    principal: Reader,
     conn: Tenant,
     limit: Limit = 100,
     skip: Offset = 0,
     after: Annotated[str | None, Query(pattern=r"^[01]-[0-9]{1,18}$")] = None,
     status: PageStatus | None = None,
 ) -> Response:
-    """Show one look with its pages, and what changed in them."""
-    del who
-    row = await _found(conn, monitor_id)
-    taken = await queries.get_run(conn, schedule_id=row.id, run_id=check_id)
-    if taken is None:
+    """Show one check with its pages and their changes."""
+    del principal
+    row = await _find_monitor(conn, monitor_id)
+    run = await queries.get_run(conn, schedule_id=row.id, run_id=check_id)
+    if run is None:
         raise Refusal(404, "Monitor check not found")
-    body = (await _checks(conn, [taken]))[0]
-    found: list[WatchedPage] = []
-    if taken.job_id is not None:
-        found = await monitoring.pages(
+    body = (await _checks(conn, [run]))[0]
+    pages: list[CheckedPage] = []
+    if run.job_id is not None:
+        pages = await monitor_checks.pages(
             conn,
-            taken.job_id,
+            run.job_id,
             status=status,
-            after=_place(after),
-            # A place says where to go on; the number is for clients that count by themselves.
+            after=_position(after),
+            # The position says where to continue; `skip` is for clients that count themselves.
             skip=skip if after is None else 0,
             most=limit + 1,
         )
     targets = _targets(row)
-    body["pages"] = [_page(page, targets) for page in found[:limit]]
+    body["pages"] = [_page(page, targets) for page in pages[:limit]]
     following = None
-    if len(found) > limit:
-        wanted = "" if status is None else f"&status={status}"
-        here = f"{statuses.base(request)}{request.url.path}"
-        place = found[limit - 1].place
-        cursor = f"&after={int(place.missed)}-{place.after}"
-        following = f"{here}?skip={skip + limit}&limit={limit}{wanted}{cursor}"
+    if len(pages) > limit:
+        filtered = "" if status is None else f"&status={status}"
+        here = f"{job_status.base(request)}{request.url.path}"
+        position = pages[limit - 1].position
+        cursor = f"&after={int(position.missed)}-{position.after}"
+        following = f"{here}?skip={skip + limit}&limit={limit}{filtered}{cursor}"
     return answer(200, success=True, data=body, next=following)
 
 
-def _place(after: str | None) -> Place | None:
+def _position(after: str | None) -> Position | None:
     if after is None:
         return None
     missed, _, number = after.partition("-")
-    return Place(missed == "1", int(number))
+    return Position(missed == "1", int(number))
 
 
-async def _found(conn: Connection, monitor_id: ScheduleId) -> ScheduleRow:
+async def _find_monitor(conn: Connection, monitor_id: ScheduleId) -> ScheduleRow:
     try:
         row = await schedules.get(conn, monitor_id)
     except NotFound:
@@ -212,11 +233,11 @@ async def _monitor(conn: Connection, row: ScheduleRow) -> dict[str, Any]:
         "schedule": {"cron": row.cron, "timezone": row.timezone},
         "targets": row.template["labels"][LABEL]["targets"],
         "retentionDays": row.template["keep_days"],
-        "createdAt": moment(row.created_at),
-        "updatedAt": moment(row.updated_at),
+        "createdAt": iso_time(row.created_at),
+        "updatedAt": iso_time(row.updated_at),
     }
     if row.next_at is not None:
-        body["nextRunAt"] = moment(row.next_at)
+        body["nextRunAt"] = iso_time(row.next_at)
     runs = await schedules.runs(conn, row.id, most=1)
     if runs:
         last = (await _checks(conn, runs))[0]
@@ -227,31 +248,31 @@ async def _monitor(conn: Connection, row: ScheduleRow) -> dict[str, Any]:
 
 
 async def _checks(conn: Connection, runs: Sequence[ScheduleRunRow]) -> list[dict[str, Any]]:
-    # Jobs first: what is counted of one that has ended is then all of it.
-    found = [await _job(conn, taken.job_id) for taken in runs]
-    made = [taken.job_id for taken in runs if taken.job_id is not None and taken.summary is None]
-    counted = await monitoring.summaries(conn, made) if made else {}
+    # Jobs first: the counts of a job that has ended are then complete.
+    rows = [await _job(conn, run.job_id) for run in runs]
+    uncounted = [run.job_id for run in runs if run.job_id is not None and run.summary is None]
+    summaries = await monitor_checks.summaries(conn, uncounted) if uncounted else {}
     return [
-        _check(taken, job, await _summary(conn, taken, job, counted))
-        for taken, job in zip(runs, found, strict=True)
+        _check(run, job, await _summary(conn, run, job, summaries))
+        for run, job in zip(runs, rows, strict=True)
     ]
 
 
 async def _summary(
     conn: Connection,
-    taken: ScheduleRunRow,
+    run: ScheduleRunRow,
     job: JobRow | None,
-    counted: Mapping[JobId, Summary],
-) -> Summary:
-    """Return what a look came to; what does not change any more is counted once."""
-    if taken.summary is not None:
-        return msgspec.convert(taken.summary, Summary)
-    found = Summary() if taken.job_id is None else counted.get(taken.job_id, Summary())
+    summaries: Mapping[JobId, CheckSummary],
+) -> CheckSummary:
+    """Return the summary of a check; one that has ended is counted once and stored."""
+    if run.summary is not None:
+        return msgspec.convert(run.summary, CheckSummary)
+    summary = CheckSummary() if run.job_id is None else summaries.get(run.job_id, CheckSummary())
     # Until then a crawl's missing pages may still be found missing.
     ended = None if job is None else job.finished_at
     if ended is not None and ended + _SETTLED < datetime.now(UTC):
-        await queries.keep_summary(conn, run_id=taken.id, summary=msgspec.to_builtins(found))
-    return found
+        await queries.store_run_summary(conn, run_id=run.id, summary=msgspec.to_builtins(summary))
+    return summary
 
 
 async def _job(conn: Connection, job_id: JobId | None) -> JobRow | None:
@@ -261,70 +282,70 @@ async def _job(conn: Connection, job_id: JobId | None) -> JobRow | None:
         return None
 
 
-def _check(taken: ScheduleRunRow, job: JobRow | None, found: Summary) -> dict[str, Any]:
+def _check(run: ScheduleRunRow, job: JobRow | None, summary: CheckSummary) -> dict[str, Any]:
     body: dict[str, Any] = {
-        "id": str(taken.id),
-        "monitorId": str(taken.schedule_id),
-        "status": _status(taken, job, found),
-        "trigger": "manual" if taken.manual else "scheduled",
-        "scheduledFor": moment(taken.tick),
+        "id": str(run.id),
+        "monitorId": str(run.schedule_id),
+        "status": _status(run, job, summary),
+        "trigger": "manual" if run.manual else "scheduled",
+        "scheduledFor": iso_time(run.tick),
         "billingStatus": "not_applicable",
-        "actualCredits": found.total,
+        "actualCredits": summary.total,
         "summary": {
-            "totalPages": found.total,
-            "same": found.same,
-            "changed": found.changed,
-            "new": found.new,
-            "removed": found.removed,
-            "error": found.error,
+            "totalPages": summary.total,
+            "same": summary.same,
+            "changed": summary.changed,
+            "new": summary.new,
+            "removed": summary.removed,
+            "error": summary.error,
         },
-        "createdAt": moment(taken.created_at),
-        "updatedAt": moment(taken.created_at),
+        "createdAt": iso_time(run.created_at),
+        "updatedAt": iso_time(run.created_at),
     }
-    if taken.detail is not None:
-        body["error"] = taken.detail
+    if run.detail is not None:
+        body["error"] = run.detail
     elif job is None:
-        body["error"] = _FORGOTTEN
+        body["error"] = _EXPIRED
     else:
         times = {"startedAt": job.started_at, "finishedAt": job.finished_at}
-        body |= {name: moment(at) for name, at in times.items() if at is not None}
-        body["updatedAt"] = moment(job.finished_at or job.started_at or taken.created_at)
+        body |= {name: iso_time(at) for name, at in times.items() if at is not None}
+        body["updatedAt"] = iso_time(job.finished_at or job.started_at or run.created_at)
     return body
 
 
-def _status(taken: ScheduleRunRow, job: JobRow | None, found: Summary) -> str:
-    if taken.outcome != "created":
-        return _SKIPPED[taken.outcome]
+def _status(run: ScheduleRunRow, job: JobRow | None, summary: CheckSummary) -> str:
+    if run.outcome != "created":
+        return _SKIPPED[run.outcome]
     if job is None:
         return "completed"
-    if job.status in _WORDS:
-        return _WORDS[job.status]
-    whole = found.same + found.changed + found.new + found.removed
-    # A look that finds every page removed has done what it should, whatever its job is called.
+    if job.status in _STATUSES:
+        return _STATUSES[job.status]
+    whole = summary.same + summary.changed + summary.new + summary.removed
+    # A check that finds every page removed has succeeded, whatever the status of its job.
     if job.status == "cancelled" or not whole:
         return "failed"
-    return "partial" if found.error else "completed"
+    return "partial" if summary.error else "completed"
 
 
 def _targets(row: ScheduleRow) -> dict[str, str]:
-    """Return which target a URL belongs to; the first one has those that no target names."""
-    told = row.template["labels"][LABEL]["targets"]
+    """Return the target that each URL belongs to; the first has those that no target names."""
+    targets = row.template["labels"][LABEL]["targets"]
     named = {
         typed_url(url): target["id"]
-        for target in reversed(told)
+        for target in reversed(targets)
         for url in target.get("urls") or [target["url"]]
     }
-    return {"": told[0]["id"]} | named
+    return {"": targets[0]["id"]} | named
 
 
-def _page(page: WatchedPage, targets: Mapping[str, str]) -> dict[str, Any]:
+def _page(page: CheckedPage, targets: Mapping[str, str]) -> dict[str, Any]:
     row = page.row
     body: dict[str, Any] = {
         "id": row.id,
         "targetId": targets.get(row.url, targets[""]),
         "url": row.url,
         "status": row.status,
-        "createdAt": moment(row.at),
+        "createdAt": iso_time(row.at),
     }
     if row.status_code is not None:
         body["statusCode"] = row.status_code

@@ -1,28 +1,30 @@
-"""All routes of Firecrawl's, in the order in which they are matched."""
+"""All Firecrawl routers, in the order in which requests try them."""
 
 from typing import Final
 
 from trapline.api.firecrawl import (
     account,
     batch,
-    cloud,
     crawl,
     extract,
     health,
-    mapping,
     monitor,
     parse,
     scrape,
     search,
-    sockets,
+    unsupported,
     v1,
+    websockets,
+)
+from trapline.api.firecrawl import (
+    map as mapping,
 )
 
 ROUTERS: Final = (
-    # What is asked most often is found first.
+    # The most frequent first.
     scrape.router,
     health.router,
-    cloud.router,
+    unsupported.router,
     crawl.router,
     batch.router,
     mapping.router,
@@ -32,6 +34,6 @@ ROUTERS: Final = (
     account.router,
     monitor.router,
     v1.router,
-    sockets.router,
-    cloud.nowhere,
+    websockets.router,
+    unsupported.unknown_router,
 )

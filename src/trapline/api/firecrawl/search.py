@@ -1,28 +1,35 @@
-"""POST /v2/search: the web, by a SearXNG, or what was indexed; with the pages, where that is asked."""
+"""POST /v2/search: the web through a SearXNG, else our own index; on request with the pages scraped."""
 
 import asyncio
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, cast, get_args
 
 from fastapi import APIRouter, Response
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from trapline.api.access import Writer
-from trapline.api.engine import CurrentEngine, Engine
+from trapline.api.dependencies import CurrentServices
 from trapline.api.firecrawl import scrape
-from trapline.api.firecrawl.answers import Done, responses
-from trapline.api.firecrawl.fields import Origin, Wire, wrong
-from trapline.api.firecrawl.formats import Formats
-from trapline.api.firecrawl.refusals import FirecrawlRoute, Refusal, answer
+from trapline.api.firecrawl.errors import FirecrawlRoute, Refusal, answer
+from trapline.api.firecrawl.redaction_option import require_names
+from trapline.api.firecrawl.requests.base_models import Origin, Wire, wrong
+from trapline.api.firecrawl.requests.formats import Formats
+from trapline.api.firecrawl.requests.scrape_options import (
+    NEEDS_MODEL,
+    ScrapeOptionsBody,
+    ignored_options,
+)
+from trapline.api.firecrawl.response_models import Done, responses
 from trapline.api.firecrawl.scrape import ScrapeBody
-from trapline.api.firecrawl.scrape_options import ScrapeOptionsBody
+from trapline.api.principal import Writer
+from trapline.api.services import Services
 from trapline.db.tenancy import Principal
 from trapline.errors import TraplineError
 from trapline.model import new_uuid
-from trapline.pipeline.searching import Hit, Source, WebQuery
+from trapline.pipeline.scrape.web_search import Hit, SearchSource, WebQuery
 
 router = APIRouter(route_class=FirecrawlRoute, tags=["firecrawl"], responses=responses())
 
 _AT_ONCE: Final = 5
+_SOURCES: Final = frozenset(get_args(SearchSource))
 _HOSTS: Final[dict[str, tuple[str, ...]]] = {
     "github": ("github.com",),
     "research": ("arxiv.org", "nature.com", "ieee.org", "pubmed.ncbi.nlm.nih.gov"),
@@ -30,9 +37,11 @@ _HOSTS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class SourceBody(Wire):
-    """Where to search."""
+    """Where to search. A source of a newer client is ignored, with a warning."""
 
-    type: Literal["web", "images", "news"]
+    model_config = ConfigDict(extra="ignore")
+
+    type: Annotated[str, Field(min_length=1, max_length=100)]
     tbs: str | None = None
     filter: str | None = None
     lang: str | None = None
@@ -53,17 +62,19 @@ def _objects(value: Any) -> Any:
 
 
 class SearchScrapeOptions(ScrapeOptionsBody):
-    """Scrape options of a search: nothing is scraped unless a format is asked for."""
+    """Scrape options of a search: without a format, nothing is scraped."""
 
     formats: Formats = []
 
 
 class SearchBody(Origin):
-    """POST /v2/search."""
+    """POST /v2/search. Fields of newer clients are ignored, with a warning that names them."""
+
+    model_config = ConfigDict(extra="allow")
 
     query: Annotated[str, Field(min_length=1, max_length=2000)]
     limit: Annotated[int, Field(ge=1, le=100)] = 10
-    sources: Annotated[list[SourceBody], BeforeValidator(_objects), Field(max_length=3)] = [
+    sources: Annotated[list[SourceBody], BeforeValidator(_objects), Field(max_length=10)] = [
         SourceBody(type="web")
     ]
     categories: Annotated[list[CategoryBody], BeforeValidator(_objects), Field(max_length=5)] = []
@@ -95,15 +106,41 @@ class SearchBody(Origin):
             raise wrong("The category developer cannot be combined with others.")
         return self
 
-    def asked(self, source: SourceBody) -> WebQuery:
-        """Return what is to be searched for in one of the places."""
+    @property
+    def known_sources(self) -> list[SearchSource]:
+        """The sources that this server has; the web where the request names no other."""
+        known = [source.type for source in self.sources if source.type in _SOURCES]
+        return [cast("SearchSource", name) for name in known] or ["web"]
+
+    def warnings(self) -> list[str]:
+        """Return a sentence for each option that is accepted and has no effect here."""
+        unknown = [f"sources.{s.type}" for s in self.sources if s.type not in _SOURCES]
+        ignored = {
+            **dict.fromkeys([*unknown, *sorted(self.model_extra or {})], True),
+            "filter": self.filter is not None,
+            "country": self.country is not None,
+            "location": self.location is not None,
+            "safe": self.safe is not None,
+            "ignoreInvalidURLs": self.ignore_invalid_urls,
+            "asyncScraping": self.async_scraping,
+            "highlights": bool(self.highlights),
+            "enterprise": bool(self.enterprise),
+            "threatProtection": self.threat_protection is not None,
+            "domainTools": bool(self.domain_tools),
+            "toolDetail": self.tool_detail is not None,
+        }
+        return ignored_options(ignored)
+
+    def web_query(self, source: SearchSource) -> WebQuery:
+        """Return the query for one of the sources."""
         kinds = [category.type for category in self.categories]
+        own = next((body for body in self.sources if body.type == source), None)
         return WebQuery(
             words=self.query,
-            source=source.type,
+            source=source,
             most=self.limit,
-            language=source.lang or self.lang,
-            time=source.tbs or self.tbs,
+            language=(own and own.lang) or self.lang,
+            time=(own and own.tbs) or self.tbs,
             seconds=self.timeout / 1000,
             hosts=(*self.include_domains, *(h for k in kinds for h in _HOSTS.get(k, ()))),
             not_hosts=tuple(self.exclude_domains),
@@ -112,35 +149,44 @@ class SearchBody(Origin):
 
 
 @router.post("/v2/search", response_model=Done)
-async def search(body: SearchBody, who: Writer, parts: CurrentEngine) -> Response:
-    """Search the web, or the own index; scrape what is found, where formats are asked for."""
+async def search(body: SearchBody, principal: Writer, services: CurrentServices) -> Response:
+    """Search the web, or our own index; with formats, scrape the results."""
+    scrape_options = body.scrape_options
+    if scrape_options.formats:
+        # Refused as a scrape would be, before anything is searched.
+        scrape_options.scrape_options()
+        services.model.require(scrape_options.all_llm_requests(), NEEDS_MODEL)
+        require_names(services.model, scrape_options)
     try:
         async with asyncio.timeout(body.timeout / 1000):
             data = {
-                source.type: await _searched(parts, who, body, source) for source in body.sources
+                source: await _search_source(services, principal, body, source)
+                for source in body.known_sources
             }
     except TimeoutError:
         raise Refusal(408, "The search was not done in its time.", "SEARCH_TIMEOUT") from None
     used = sum(map(len, data.values()))
-    more: dict[str, Any] = (
-        {} if parts.searching.warning is None else {"warning": parts.searching.warning}
+    warning = " ".join(filter(None, (services.web_search.warning, *body.warnings()))) or None
+    return answer(
+        200, success=True, data=data, creditsUsed=used, id=str(new_uuid()), warning=warning
     )
-    return answer(200, success=True, data=data, creditsUsed=used, id=str(new_uuid()), **more)
 
 
-async def _searched(
-    parts: Engine, who: Principal, body: SearchBody, source: SourceBody
+async def _search_source(
+    services: Services, principal: Principal, body: SearchBody, source: SearchSource
 ) -> list[dict[str, Any]]:
-    hits = await parts.searching.search(who.organisation_id, body.asked(source))
-    found = [shown(hit, source.type, number) for number, hit in enumerate(hits, 1)]
-    if body.scrape_options.formats and source.type != "images":
+    hits = await services.web_search.search(principal.organisation_id, body.web_query(source))
+    results = [result_of(hit, source, number) for number, hit in enumerate(hits, 1)]
+    if body.scrape_options.formats and source != "images":
         limit = asyncio.Semaphore(_AT_ONCE)
-        await asyncio.gather(*(_scraped(parts, who, body, item, limit) for item in found))
-    return found
+        await asyncio.gather(
+            *(_scrape_result(services, principal, body, item, limit) for item in results)
+        )
+    return results
 
 
-def shown(hit: Hit, source: Source, position: int) -> dict[str, Any]:
-    """Build a result as clients read it."""
+def result_of(hit: Hit, source: SearchSource, position: int) -> dict[str, Any]:
+    """Build a result in Firecrawl's form."""
     if source == "images":
         out: dict[str, Any] = {"title": hit.title, "imageUrl": hit.img_src, "url": hit.url}
         width, _, height = (hit.resolution or "").replace("\u00d7", "x").partition("x")
@@ -155,20 +201,21 @@ def shown(hit: Hit, source: Source, position: int) -> dict[str, Any]:
     return {name: value for name, value in out.items() if value is not None}
 
 
-async def _scraped(
-    parts: Engine,
-    who: Principal,
+async def _scrape_result(
+    services: Services,
+    principal: Principal,
     body: SearchBody,
     item: dict[str, Any],
     limit: asyncio.Semaphore,
 ) -> None:
-    """Add to a result what its page says; a page that cannot be had leaves it as it is."""
-    given = body.scrape_options.model_dump(by_alias=True, exclude_unset=True)
-    wanted = ScrapeBody.model_validate({**given, "url": item["url"]})
+    """Add the scraped page to a result; if the page fails, leave the result as it is."""
+    options = body.scrape_options.model_dump(by_alias=True, exclude_unset=True)
+    options |= {"url": item["url"], "zeroDataRetention": body.zero_data_retention}
+    request = ScrapeBody.model_validate(options)
     async with limit:
         try:
-            scraped = await scrape.visited(parts, scrape.asker(who, wanted), wanted)
-            page = await scrape.wanted(parts, who, wanted, scraped)
+            scraped = await scrape.visit(services, scrape.caller(principal, request), request)
+            page = await scrape.build_document(services, principal, request, scraped)
         except TraplineError as error:
             item["metadata"] = {"sourceURL": item["url"], "error": error.message}
             return

@@ -10,7 +10,7 @@ from trapline.model import SiteId
 
 _RECORD_VISITS: Final = """
 -- name: RecordVisits
-SELECT archive.record(
+SELECT archive.record_visits(
     $1::archive.new_visit[],
     $2::archive.new_request[],
     $3::archive.new_redirect[],

@@ -1,6 +1,6 @@
 -- name: RecordVisits :one
 -- Write finished visits with their requests, redirects and files; their ids, in their order.
-SELECT archive.record(
+SELECT archive.record_visits(
     sqlc.arg(visits)::archive.new_visit[],
     sqlc.arg(requests)::archive.new_request[],
     sqlc.arg(redirects)::archive.new_redirect[],

@@ -1,13 +1,13 @@
-"""The cluster at rest: its directory, whom it belongs to, how it is made and configured.
+"""The cluster's directory: initdb, configuration, ownership and the errors that starting can have.
 
     <home>/postgres/data          PostgreSQL's data directory, with the socket inside
     <home>/postgres/users.lock    held shared by every process that uses the server
-    <home>/postgres/watcher.lock  held by the watcher
-    <home>/postgres/server.log    what the server and the watcher say
+    <home>/postgres/watcher.lock  held by the supervisor
+    <home>/postgres/server.log    output of the server and of the supervisor
     <home>/postgres/port          chosen once, so that URLs stay valid
-    <home>/postgres/password      for TCP; the server listens there if this file exists
+    <home>/postgres/password      for TCP; the server listens on TCP only if this file exists
 
-What an earlier run left is never deleted: if it cannot be used, a sentence says what to do.
+Data of an earlier run is never deleted: if it cannot be used, the error says what to do.
 """
 
 import contextlib
@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from trapline.db.embedded import watcher
-from trapline.db.embedded.owner import Owner, user_name
-from trapline.db.embedded.programs import binary_for
+from trapline.db.embedded import supervisor
+from trapline.db.embedded.binaries import binary_for
+from trapline.db.embedded.os_user import ServerUser, user_name
 from trapline.errors import EmbeddedPostgresError
 from trapline.logs import get_logger
 
@@ -35,11 +35,11 @@ MAJOR_VERSION = 18
 DATABASE = SUPERUSER = "trapline"
 
 _SOCKET_PATH_LIMIT = 107
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _LEAST_BUFFERS_MB, _MOST_BUFFERS_MB = 128, 1024
-_GRAVE = re.compile(r"(?:FATAL|PANIC|error): +(.+)")
+_FATAL_LINE = re.compile(r"(?:FATAL|PANIC|error): +(.+)")
 _INITDB = (
-    *("-D", watcher.HERE, "--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8"),
+    *("-D", supervisor.HERE, "--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8"),
     # The same order of strings on every machine and after every upgrade of its C library.
     # pg_trgm alone still asks that library what a letter is, hence lc-ctype.
     *("--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
@@ -51,7 +51,7 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class Cluster:
-    """One directory `<home>/postgres` and what lies in it."""
+    """The directory `<home>/postgres`."""
 
     directory: Path
 
@@ -68,8 +68,8 @@ class Cluster:
         return self.directory / "password"
 
     @cached_property
-    def owner(self) -> Owner:
-        return Owner.of(self.data)
+    def user(self) -> ServerUser:
+        return ServerUser.of(self.data)
 
     @property
     def port(self) -> int:
@@ -79,9 +79,9 @@ class Cluster:
     def exists(self) -> bool:
         return self.data.is_dir() and any(self.data.iterdir())
 
-    def enter(self) -> None:
-        """Make the directory, or see that it is ours."""
-        if not Path(watcher.HERE).exists():
+    def ensure_directory(self) -> None:
+        """Create the directory, or check that it belongs to this user."""
+        if not Path(supervisor.HERE).exists():
             raise EmbeddedPostgresError(
                 "The embedded PostgreSQL needs Linux: set DATABASE_URL to a PostgreSQL of your own."
             )
@@ -89,17 +89,17 @@ class Cluster:
         require_owner(self.directory, os.geteuid())
 
     def prepare(self) -> None:
-        """Make the data directory if there is none, check it if there is, and configure it."""
+        """Create the data directory or check the existing one, then configure it."""
         if self.exists:
             self.check()
         else:
             self._initialise()
-        if watcher.postmaster(str(self.data)) is None:
+        if supervisor.postmaster(str(self.data)) is None:
             self.configure()
 
     def check(self) -> None:
-        """Raise a sentence that says why the data directory cannot be used, and what to do."""
-        require_owner(self.data, self.owner.uid)
+        """Raise an error that says why the data directory cannot be used, and what to do."""
+        require_owner(self.data, self.user.uid)
         version = self.data / "PG_VERSION"
         if not version.exists() or not (self.data / "global" / "pg_control").exists():
             raise EmbeddedPostgresError(
@@ -114,22 +114,22 @@ class Cluster:
             )
 
     def configure(self) -> None:
-        """Write postgresql.conf and pg_hba.conf, as they shall be at the next start."""
+        """Write postgresql.conf and pg_hba.conf for the next start."""
         tcp = self.password_path.exists()
         port_path = self.directory / "port"
         if not port_path.exists() or (tcp and not _is_free(self.port)):
-            _put(port_path, f"{_free_port()}\n")
-        ours = Path(__file__).parent
+            _write_atomically(port_path, f"{_free_port()}\n")
+        templates = Path(__file__).parent
         address = "127.0.0.1" if tcp else ""
         settings = (
             f"\nport = {self.port}\nlisten_addresses = '{address}'\n"
             f"shared_buffers = {buffers_mb(_memory())}MB\n"
         )
         for name, more in (("postgresql.conf", settings), ("pg_hba.conf", "")):
-            _put(self.data / name, (ours / name).read_text() + more, self.owner)
+            _write_atomically(self.data / name, (templates / name).read_text() + more, self.user)
 
     def socket_directory(self) -> Path:
-        """Return a path of the data directory that is short enough for the address of a socket."""
+        """Return a path of the data directory that fits into a socket address."""
         if len(os.fsencode(self.data / f".s.PGSQL.{self.port}")) <= _SOCKET_PATH_LIMIT:
             return self.data
         digest = hashlib.sha256(os.fsencode(self.data)).hexdigest()[:16]
@@ -144,9 +144,9 @@ class Cluster:
         return short
 
     def password(self) -> str:
-        """Return the password for TCP; the first call makes it."""
+        """Return the password for TCP; the first call creates it."""
         if not self.password_path.exists():
-            _put(self.password_path, secrets.token_urlsafe(24))
+            _write_atomically(self.password_path, secrets.token_urlsafe(24))
         return self.password_path.read_text().strip()
 
     def log_size(self) -> int:
@@ -158,28 +158,30 @@ class Cluster:
             return file.read()
 
     def _initialise(self) -> None:
-        """Make the cluster under another name: what bears the right one is complete."""
+        """Create the cluster under a temporary name, so that `data` is always complete."""
         for left in self.directory.glob("data.unfinished-*"):
             log.warning(
                 "an earlier set-up was interrupted; its files can be removed", path=str(left)
             )
         fresh = Path(tempfile.mkdtemp(prefix="data.unfinished-", dir=self.directory))
-        os.chown(fresh, self.owner.uid, self.owner.gid)
+        os.chown(fresh, self.user.uid, self.user.gid)
         try:
             self._run(fresh, "initdb", *_INITDB)
             create = f"CREATE DATABASE {DATABASE};\n"
-            self._run(fresh, "postgres", "--single", "-D", watcher.HERE, "postgres", stdin=create)
+            self._run(
+                fresh, "postgres", "--single", "-D", supervisor.HERE, "postgres", stdin=create
+            )
         except EmbeddedPostgresError:
-            # Made a moment ago and never used; kept, it would fill a full disk further.
+            # Just created and never used; kept, it would fill a full disk further.
             shutil.rmtree(fresh, ignore_errors=True)
             raise
         fresh.rename(self.data)
         _sync(self.directory)
 
     def _run(self, cwd: Path, program: str, *arguments: str, stdin: str = "") -> None:
-        """Run a program as the server's user, in a session of its own that Ctrl-C does not reach."""
+        """Run a program as the server's user, in its own session, out of reach of Ctrl-C."""
         done = subprocess.run(
-            [binary_for(self.owner, program), *arguments],
+            [binary_for(self.user, program), *arguments],
             cwd=cwd,
             input=stdin,
             env={"PATH": "/usr/bin:/bin"},
@@ -188,38 +190,40 @@ class Cluster:
             umask=0o077,
             start_new_session=True,
             check=False,
-            **self.owner.drop(),
+            **self.user.subprocess_arguments(),
         )
         if done.returncode != 0 or "ERROR:" in done.stderr:
             raise self.failure(done.stderr)
 
     def failure(self, output: str) -> EmbeddedPostgresError:
-        """Turn what PostgreSQL said into a sentence that says what to do."""
-        if any(os.strerror(code) in output for code in _NO_ROOM):
-            return _full(self.directory)
-        grave = _GRAVE.search(output)
-        reason = grave[1] if grave else "".join(output.splitlines()[-1:]) or "it gave no reason"
+        """Turn PostgreSQL's output into an error that says what to do."""
+        if any(os.strerror(code) in output for code in _DISK_FULL):
+            return _disk_full_error(self.directory)
+        fatal = _FATAL_LINE.search(output)
+        reason = (
+            fatal[1] if fatal else "".join(output.splitlines()[-1:]) or "PostgreSQL gave no reason"
+        )
         return EmbeddedPostgresError(
-            f"PostgreSQL did not start: {reason.replace(watcher.HERE, str(self.data)).rstrip('.')}. "
+            f"PostgreSQL did not start: {reason.replace(supervisor.HERE, str(self.data)).rstrip('.')}. "
             f"Its log is {self.log_path}."
         )
 
 
 @contextlib.contextmanager
-def explained(home: Path) -> Iterator[None]:
-    """Turn what the file system refuses into a sentence that says what to do."""
+def file_errors_explained(home: Path) -> Iterator[None]:
+    """Turn errors of the file system into ones that say what to do."""
     try:
         yield
     except OSError as error:
-        if error.errno in _NO_ROOM:
-            raise _full(home) from error
+        if error.errno in _DISK_FULL:
+            raise _disk_full_error(home) from error
         raise EmbeddedPostgresError(
             f"{user_name(os.geteuid())} cannot use {error.filename or home} "
             f"({error.strerror}): correct that, or choose another directory with TRAPLINE_HOME."
         ) from error
 
 
-def _full(path: Path) -> EmbeddedPostgresError:
+def _disk_full_error(path: Path) -> EmbeddedPostgresError:
     return EmbeddedPostgresError(
         f"The disk that holds {path} is full: make room and start again. "
         "Everything that was committed is still there."
@@ -242,15 +246,15 @@ def _is_free(port: int) -> bool:
 
 
 def _memory() -> int:
-    """Return how many bytes of memory this machine, or the container that this is in, has."""
-    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    """Return the bytes of memory of this machine or container."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     with contextlib.suppress(OSError, ValueError):
-        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return min(found)
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(limits)
 
 
 def buffers_mb(memory: int) -> int:
-    """A sixteenth of the memory, within bounds: small on small machines, and a million vectors fit."""
+    """Return shared_buffers: a sixteenth of the memory, within bounds that fit a million vectors."""
     return min(max(memory // 16 // 2**20, _LEAST_BUFFERS_MB), _MOST_BUFFERS_MB)
 
 
@@ -260,8 +264,8 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _put(path: Path, text: str, owner: Owner | None = None) -> None:
-    """Write a file at one stroke, for its owner's eyes only."""
+def _write_atomically(path: Path, text: str, owner: ServerUser | None = None) -> None:
+    """Write a file atomically, readable by its owner only."""
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -319,7 +319,8 @@ CREATE TYPE store.new_sighting AS (
 	metadata text,
 	links text,
 	warning text,
-	sha256 bytea
+	sha256 bytea,
+	variant bytea
 );
 
 CREATE TYPE store.seen AS (
@@ -329,7 +330,7 @@ CREATE TYPE store.seen AS (
 	change smallint
 );
 
-CREATE FUNCTION archive.record(p_visits archive.new_visit[], p_requests archive.new_request[], p_redirects archive.new_redirect[], p_files archive.new_file[]) RETURNS bigint[]
+CREATE FUNCTION archive.record_visits(p_visits archive.new_visit[], p_requests archive.new_request[], p_redirects archive.new_redirect[], p_files archive.new_file[]) RETURNS bigint[]
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
@@ -503,14 +504,33 @@ CREATE FUNCTION bee.response_time(job uuid, visit bigint) RETURNS integer
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (SELECT (round((r.total_ms)::double precision))::integer AS round FROM (archive.visit v JOIN archive.request r ON (((r.started_at = v.started_at) AND (r.visit_id = v.id)))) WHERE ((v.job_id = response_time.job) AND (v.id = response_time.visit)) ORDER BY r.number DESC LIMIT 1);
 
-CREATE FUNCTION frontier.intern(p_organisations uuid[], p_hosts text[], p_secures boolean[], p_paths text[], p_hashes bytea[]) RETURNS bigint[]
+CREATE FUNCTION frontier.find_urls(p_organisations uuid[], p_hashes bytea[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT u.id
+        FROM unnest(p_organisations, p_hashes) WITH ORDINALITY
+            AS wanted (organisation_id, hash, position)
+        LEFT JOIN LATERAL (
+            SELECT u.id FROM frontier.url u
+            WHERE u.organisation_id = wanted.organisation_id AND u.hash = wanted.hash OFFSET 0
+        ) u ON true
+        ORDER BY wanted.position);
+END
+$$;
+
+CREATE FUNCTION frontier.intern_urls(p_organisations uuid[], p_hosts text[], p_secures boolean[], p_paths text[], p_hashes bytea[]) RETURNS bigint[]
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 DECLARE
-    ids bigint[] := frontier.known_urls(p_organisations, p_hashes);
+    ids bigint[] := frontier.find_urls(p_organisations, p_hashes);
 BEGIN
     IF array_position(ids, NULL) IS NULL THEN RETURN ids; END IF;
     INSERT INTO frontier.host (organisation_id, name)
@@ -531,30 +551,11 @@ BEGIN
     WHERE new.id IS NULL
     ORDER BY new.organisation_id, new.hash
     ON CONFLICT DO NOTHING;
-    RETURN frontier.known_urls(p_organisations, p_hashes);
+    RETURN frontier.find_urls(p_organisations, p_hashes);
 END
 $$;
 
-CREATE FUNCTION frontier.known_urls(p_organisations uuid[], p_hashes bytea[]) RETURNS bigint[]
-    LANGUAGE plpgsql
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
-    SET plan_cache_mode TO 'force_generic_plan'
-    AS $$
-BEGIN
-    RETURN ARRAY(
-        SELECT u.id
-        FROM unnest(p_organisations, p_hashes) WITH ORDINALITY
-            AS wanted (organisation_id, hash, position)
-        LEFT JOIN LATERAL (
-            SELECT u.id FROM frontier.url u
-            WHERE u.organisation_id = wanted.organisation_id AND u.hash = wanted.hash OFFSET 0
-        ) u ON true
-        ORDER BY wanted.position);
-END
-$$;
-
-CREATE FUNCTION knowledge.estimate_matching(p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS bigint
+CREATE FUNCTION knowledge.estimate_matching_entries(p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS bigint
     LANGUAGE plpgsql
     AS $_$
 DECLARE
@@ -590,7 +591,7 @@ CREATE FUNCTION knowledge.host_of(uri text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN lower(split_part(split_part(split_part(uri, '://'::text, 2), '/'::text, 1), ':'::text, 1));
 
-CREATE FUNCTION knowledge.matching(p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS TABLE(entry_id bigint)
+CREATE FUNCTION knowledge.matching_entries(p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS TABLE(entry_id bigint)
     LANGUAGE sql STABLE PARALLEL SAFE
     AS $$
     SELECT e.id
@@ -611,7 +612,7 @@ CREATE FUNCTION knowledge.matching(p_organisation_id uuid, p_sources uuid[], p_s
         AND (p_until IS NULL OR e.dated_at < p_until)
 $$;
 
-CREATE FUNCTION knowledge.nearest(p_model_id integer, p_dimension integer, p_numbers real[], p_most integer, p_scanned integer, p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS TABLE(chunk_id bigint, entry_id bigint, score real)
+CREATE FUNCTION knowledge.nearest_chunks(p_model_id integer, p_dimension integer, p_numbers real[], p_most integer, p_scanned integer, p_organisation_id uuid, p_sources uuid[], p_sites uuid[], p_applications uuid[], p_kinds text[], p_languages text[], p_types text[], p_hosts text[], p_not_hosts text[], p_path text, p_since timestamp with time zone, p_until timestamp with time zone) RETURNS TABLE(chunk_id bigint, entry_id bigint, score real)
     LANGUAGE plpgsql STABLE
     SET enable_sort TO 'off'
     SET jit TO 'off'
@@ -624,7 +625,7 @@ BEGIN
         'SELECT v.chunk_id, v.entry_id, (-(v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s)))::real'
         ' FROM knowledge.vector AS v'
         ' CROSS JOIN LATERAL ('
-        ' SELECT FROM knowledge.matching($3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14) AS m'
+        ' SELECT FROM knowledge.matching_entries($3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14) AS m'
         ' WHERE m.entry_id = v.entry_id OFFSET 0) AS fits'
         ' WHERE v.model_id = %1$s'
         ' ORDER BY v.embedding::halfvec(%2$s) <#> $1::halfvec(%2$s) LIMIT $2',
@@ -634,7 +635,7 @@ BEGIN
 END
 $_$;
 
-CREATE FUNCTION knowledge.nearest_in_entries(p_model_id integer, p_dimension integer, p_numbers real[], p_most integer, p_scanned integer, p_entry_ids bigint[]) RETURNS TABLE(chunk_id bigint, score real)
+CREATE FUNCTION knowledge.nearest_chunks_in_entries(p_model_id integer, p_dimension integer, p_numbers real[], p_most integer, p_scanned integer, p_entry_ids bigint[]) RETURNS TABLE(chunk_id bigint, score real)
     LANGUAGE plpgsql STABLE
     SET enable_sort TO 'off'
     SET jit TO 'off'
@@ -778,6 +779,7 @@ CREATE TABLE store.version (
     links jsonb DEFAULT '[]'::jsonb NOT NULL,
     warning text,
     sha256 bytea,
+    variant bytea DEFAULT '\x'::bytea NOT NULL,
     CONSTRAINT version_content_hash_check CHECK ((length(content_hash) = 32))
 );
 ALTER TABLE ONLY store.version ALTER COLUMN text SET STORAGE EXTERNAL;
@@ -818,48 +820,24 @@ CREATE FUNCTION nuq.webhook_of(e deliver.endpoint) RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN jsonb_build_object('webhook', jsonb_build_object('url', (e).url, 'events', to_jsonb((e).events), 'metadata', (e).metadata));
 
-CREATE FUNCTION queue.added(p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_skipped bigint, p_limit bigint, p_reserved bigint, p_overflow bigint, OUT total bigint, OUT counted bigint, OUT beyond bigint, OUT linked bigint, OUT from_sitemap bigint, OUT released bigint, OUT admitted bigint, OUT over boolean[]) RETURNS record
-    LANGUAGE plpgsql
+CREATE FUNCTION queue.add_event(p_job uuid, p_type text, p_data jsonb) RETURNS void
+    LANGUAGE sql
+    AS $$
+    INSERT INTO queue.event (job_id, number, organisation_id, type, data)
+    SELECT j.id, j.last_event, j.organisation_id, p_type, p_data FROM queue.job j WHERE j.id = p_job
+$$;
+
+CREATE FUNCTION queue.add_terminal_event(p_job uuid) RETURNS void
+    LANGUAGE sql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
-BEGIN
-    total := 0; counted := 0; beyond := 0; linked := 0; from_sitemap := 0;
-    released := 0; admitted := 0;
-    IF p_skipped > 0 THEN
-        SELECT count(*) INTO released
-        FROM unnest(p_endings) e
-        CROSS JOIN LATERAL (SELECT t.counted FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
-        WHERE e.job_id = p_job AND e.verdict = 2 AND t.counted;
-        admitted := least(released, p_overflow);
-    END IF;
-    IF cardinality(p_tasks) > 0 THEN
-        -- Nothing overtakes an older task that waits beyond the limit.
-        over := queue.mark_overflow(p_tasks, p_ids, p_job, CASE
-            WHEN p_limit IS NULL THEN 9223372036854775807
-            WHEN p_overflow > admitted THEN 0
-            ELSE p_limit - p_reserved + released - admitted END);
-        SELECT count(*) FILTER (WHERE NOT t.over),
-               count(*) FILTER (WHERE t.counted AND NOT t.over),
-               count(*) FILTER (WHERE t.over),
-               count(*) FILTER (WHERE t.source = 1 AND NOT t.over),
-               count(*) FILTER (WHERE t.source = 2 AND NOT t.over)
-        INTO total, counted, beyond, linked, from_sitemap
-        FROM unnest(p_tasks, p_ids, over)
-            AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
-                 deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, over)
-        WHERE t.job_id = p_job AND t.id > 0;
-    END IF;
-    IF admitted > 0 THEN
-        SELECT linked + count(*) FILTER (WHERE s.source = 1),
-               from_sitemap + count(*) FILTER (WHERE s.source = 2)
-        INTO linked, from_sitemap
-        FROM (
-            SELECT o.task_id FROM queue.overflow o WHERE o.job_id = p_job
-            ORDER BY o.task_id LIMIT admitted) a
-        CROSS JOIN LATERAL (SELECT t.source FROM queue.task t WHERE t.id = a.task_id OFFSET 0) s;
-    END IF;
-END
+    INSERT INTO queue.event (job_id, number, organisation_id, type, data)
+    SELECT j.id, j.last_event, j.organisation_id, 'job.' || j.status, jsonb_build_object(
+        'kind', j.kind, 'round', j.round, 'total', j.total, 'completed', j.completed,
+        'failed', j.failed, 'skipped', j.skipped, 'cancelled', j.cancelled)
+        || CASE WHEN j.error IS NULL THEN '{}' ELSE jsonb_build_object('error', j.error) END
+    FROM queue.job j WHERE j.id = p_job
 $$;
 
 CREATE FUNCTION queue.admit_overflow(p_job uuid, p_most bigint) RETURNS void
@@ -892,14 +870,14 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION queue.begin_direct(p_job queue.new_direct, p_task queue.new_task, p_gate queue.new_gate, p_latest timestamp with time zone, p_agent bigint, p_lease_time interval, p_again boolean, p_unless text, OUT gate_id bigint, OUT slots smallint, OUT begin_at timestamp with time zone, OUT blocked_by text, OUT task_id bigint, OUT lane_id bigint, OUT lease_id bigint) RETURNS record
+CREATE FUNCTION queue.begin_inline_task(p_job queue.new_direct, p_task queue.new_task, p_gate queue.new_gate, p_latest timestamp with time zone, p_agent bigint, p_lease_time interval, p_again boolean, p_unless text, OUT gate_id bigint, OUT slots smallint, OUT begin_at timestamp with time zone, OUT blocked_by text, OUT task_id bigint, OUT lane_id bigint, OUT lease_id bigint) RETURNS record
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
-    -- Should the server crash before this is on its disk, the caller's finish finds no lease, and
-    -- says so. What is finished is on the disk, and what was written before it too.
+    -- If the server crashes before this is on its disk, the finish finds no lease and says so. A
+    -- finish is on the disk together with all that was written before it.
     PERFORM set_config('synchronous_commit', 'off', true);
     IF p_unless IS NOT NULL THEN
         blocked_by := p_unless;
@@ -917,7 +895,7 @@ BEGIN
         IF FOUND THEN RETURN; END IF;
     END IF;
     SELECT p.* INTO gate_id, slots, begin_at, blocked_by
-    FROM queue.take_place(p_job.organisation_id, p_gate, p_latest) p;
+    FROM queue.take_slots(p_job.organisation_id, p_gate, p_latest) p;
     IF blocked_by IS NOT NULL THEN RETURN; END IF;
 
     INSERT INTO queue.job (
@@ -930,27 +908,27 @@ BEGIN
         p_job.ttl, p_job.failed_ttl, 1, 1, p_task.counted::integer, 'running', now(), 1);
     INSERT INTO queue.event (job_id, number, organisation_id, type, data)
     VALUES (p_job.id, 1, p_job.organisation_id, 'job.started', jsonb_build_object('kind', p_job.kind));
-    -- Not awake: there is nothing in it for others.
+    -- Not awake: workers have nothing to claim in it.
     INSERT INTO queue.lane (organisation_id, job_id, gate_id, priority, awake)
-    VALUES (p_job.organisation_id, p_job.id, begin_direct.gate_id, p_task.priority, false)
+    VALUES (p_job.organisation_id, p_job.id, begin_inline_task.gate_id, p_task.priority, false)
     RETURNING id INTO lane_id;
     INSERT INTO queue.task (
         organisation_id, job_id, lane_id, gate_id, kind, payload, priority, max_attempts, timeout,
         deadline, counted, source, trace_id)
     VALUES (
-        p_job.organisation_id, p_job.id, begin_direct.lane_id, begin_direct.gate_id, p_task.kind,
+        p_job.organisation_id, p_job.id, begin_inline_task.lane_id, begin_inline_task.gate_id, p_task.kind,
         p_task.payload::jsonb, p_task.priority, p_task.max_attempts, p_task.timeout,
         p_task.deadline, p_task.counted, p_task.source, p_task.trace_id)
     RETURNING id INTO task_id;
     INSERT INTO queue.lease (agent_id, expires_at)
     VALUES (p_agent, clock_timestamp() + p_lease_time) RETURNING id INTO lease_id;
     INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
-    VALUES (begin_direct.lease_id, begin_direct.task_id, begin_direct.lane_id, p_task.priority, 0, 0,
-        begin_direct.slots);
+    VALUES (begin_inline_task.lease_id, begin_inline_task.task_id, begin_inline_task.lane_id, p_task.priority, 0, 0,
+        begin_inline_task.slots);
 END
 $$;
 
-CREATE FUNCTION queue.blocked(p_lane bigint, p_by text, p_until timestamp with time zone) RETURNS queue.claimed
+CREATE FUNCTION queue.blocked_lane(p_lane bigint, p_by text, p_until timestamp with time zone) RETURNS queue.claimed
     LANGUAGE sql IMMUTABLE
     AS $$
     SELECT ROW(NULL, p_lane, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
@@ -963,13 +941,13 @@ CREATE FUNCTION queue.cancel_job(p_job uuid, p_by text, p_reason text) RETURNS b
 BEGIN
     UPDATE queue.job j
     SET status = 'cancelled', cancelled = j.cancelled + j.remaining, remaining = 0,
-        finished_at = now(), expires_at = now() + queue.keep_for(
+        finished_at = now(), expires_at = now() + queue.retention(
             j.zero_data_retention, 'cancelled', j.ttl, j.failed_ttl),
         cancelled_by = p_by, cancel_reason = p_reason, last_event = j.last_event + 1
     WHERE j.id = p_job AND j.status IN ('pending', 'running', 'paused');
     IF NOT FOUND THEN RETURN false; END IF;
     UPDATE queue.lane l SET open = false WHERE l.job_id = p_job AND l.open;
-    PERFORM queue.tell_end(p_job);
+    PERFORM queue.add_terminal_event(p_job);
     RETURN true;
 END
 $$;
@@ -978,7 +956,7 @@ CREATE FUNCTION queue.complete(p_leases bigint[], p_tasks bigint[], p_results te
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    tallies queue.tally[] := queue.write_done(p_leases, p_tasks, p_results);
+    tallies queue.tally[] := queue.write_completed(p_leases, p_tasks, p_results);
     jobs record;
 BEGIN
     IF tallies IS NULL THEN RETURN '{}'; END IF;
@@ -1019,6 +997,50 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION queue.count_new_tasks(p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_skipped bigint, p_limit bigint, p_reserved bigint, p_overflow bigint, OUT total bigint, OUT counted bigint, OUT beyond bigint, OUT linked bigint, OUT from_sitemap bigint, OUT released bigint, OUT admitted bigint, OUT over boolean[]) RETURNS record
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+BEGIN
+    total := 0; counted := 0; beyond := 0; linked := 0; from_sitemap := 0;
+    released := 0; admitted := 0;
+    IF p_skipped > 0 THEN
+        SELECT count(*) INTO released
+        FROM unnest(p_endings) e
+        CROSS JOIN LATERAL (SELECT t.counted FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
+        WHERE e.job_id = p_job AND e.verdict = queue.outcome_skipped() AND t.counted;
+        admitted := least(released, p_overflow);
+    END IF;
+    IF cardinality(p_tasks) > 0 THEN
+        -- No new task overtakes an older one in the overflow.
+        over := queue.mark_overflow(p_tasks, p_ids, p_job, CASE
+            WHEN p_limit IS NULL THEN 9223372036854775807
+            WHEN p_overflow > admitted THEN 0
+            ELSE p_limit - p_reserved + released - admitted END);
+        SELECT count(*) FILTER (WHERE NOT t.over),
+               count(*) FILTER (WHERE t.counted AND NOT t.over),
+               count(*) FILTER (WHERE t.over),
+               count(*) FILTER (WHERE t.source = queue.source_found() AND NOT t.over),
+               count(*) FILTER (WHERE t.source = queue.source_sitemap() AND NOT t.over)
+        INTO total, counted, beyond, linked, from_sitemap
+        FROM unnest(p_tasks, p_ids, over)
+            AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
+                 deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, over)
+        WHERE t.job_id = p_job AND t.id > 0;
+    END IF;
+    IF admitted > 0 THEN
+        SELECT linked + count(*) FILTER (WHERE s.source = queue.source_found()),
+               from_sitemap + count(*) FILTER (WHERE s.source = queue.source_sitemap())
+        INTO linked, from_sitemap
+        FROM (
+            SELECT o.task_id FROM queue.overflow o WHERE o.job_id = p_job
+            ORDER BY o.task_id LIMIT admitted) a
+        CROSS JOIN LATERAL (SELECT t.source FROM queue.task t WHERE t.id = a.task_id OFFSET 0) s;
+    END IF;
+END
+$$;
+
 CREATE FUNCTION queue.day_of(p_at timestamp with time zone) RETURNS date
     LANGUAGE sql IMMUTABLE
     RETURN ((p_at AT TIME ZONE 'UTC'::text))::date;
@@ -1029,12 +1051,12 @@ CREATE FUNCTION queue.end_if_empty(p_job uuid) RETURNS boolean
 BEGIN
     UPDATE queue.job j
     SET status = 'completed', started_at = coalesce(j.started_at, now()), finished_at = now(),
-        expires_at = now() + queue.keep_for(j.zero_data_retention, 'completed', j.ttl, j.failed_ttl),
+        expires_at = now() + queue.retention(j.zero_data_retention, 'completed', j.ttl, j.failed_ttl),
         last_event = j.last_event + 1
     WHERE j.id = p_job AND j.remaining = 0 AND NOT j.standing
         AND j.status IN ('pending', 'running', 'paused');
     IF NOT FOUND THEN RETURN false; END IF;
-    PERFORM queue.tell_end(p_job);
+    PERFORM queue.add_terminal_event(p_job);
     RETURN true;
 END
 $$;
@@ -1060,8 +1082,8 @@ BEGIN
     SELECT count(*) FILTER (WHERE NOT t.over) AS total,
            count(*) FILTER (WHERE t.counted AND NOT t.over) AS counted,
            count(*) FILTER (WHERE t.over) AS over,
-           count(*) FILTER (WHERE t.source = 1 AND NOT t.over) AS found,
-           count(*) FILTER (WHERE t.source = 2 AND NOT t.over) AS from_sitemap
+           count(*) FILTER (WHERE t.source = queue.source_found() AND NOT t.over) AS found,
+           count(*) FILTER (WHERE t.source = queue.source_sitemap() AND NOT t.over) AS from_sitemap
     INTO news
     FROM unnest(p_tasks, ids, over)
         AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
@@ -1074,9 +1096,54 @@ BEGIN
     WHERE j.id = p_job;
     PERFORM queue.open_lanes(p_job, job.organisation_id, job.priority, p_gates);
     PERFORM queue.write_tasks(p_tasks, ids, over);
+    IF EXISTS (SELECT FROM unnest(ids) u(id) WHERE u.id < 0) THEN
+        PERFORM queue.raise_priorities(p_tasks, ids);
+    END IF;
     RETURN QUERY SELECT abs(u.id), (CASE WHEN u.id < 0 THEN 2 WHEN u.over THEN 1 ELSE 0 END)::smallint
     FROM unnest(ids, over) AS u(id, over);
 END
+$$;
+
+CREATE FUNCTION queue.fail_stalled(p_endings queue.ending[], p_most_stalls integer) RETURNS queue.ending[]
+    LANGUAGE sql
+    AS $$
+    SELECT array_agg(ROW(
+        e.task_id,
+        CASE WHEN e.verdict = queue.outcome_stalled()
+                AND (e.stalls >= p_most_stalls OR e.slots & queue.slot_inline() > 0)
+            THEN queue.outcome_failed()
+            ELSE e.verdict END,
+        e.code, e.result,
+        CASE WHEN e.verdict = queue.outcome_stalled() AND e.slots & queue.slot_inline() > 0
+            THEN 'The process that asked for this and ran it has died.'
+            WHEN e.verdict = queue.outcome_stalled() AND e.stalls >= p_most_stalls
+            THEN format('The workers that held this task died or lost it %s times.', e.stalls + 1)
+            ELSE e.error END,
+        e.run_at, e.lane_id, e.job_id, e.organisation_id, e.gate_id, e.priority, e.attempts,
+        e.stalls + CASE WHEN e.verdict = queue.outcome_stalled() THEN 1 ELSE 0 END,
+        e.slots, e.agent_id, e.claimed_at)::queue.ending)
+    FROM unnest(p_endings) e
+$$;
+
+CREATE FUNCTION queue.failure_reason(p_job uuid, p_endings queue.ending[]) RETURNS text
+    LANGUAGE sql STABLE
+    SET enable_seqscan TO 'off'
+    AS $$
+    SELECT coalesce(
+        'No task succeeded; the last one that failed: ' || coalesce(
+            (SELECT e.error FROM unnest(p_endings) e
+             WHERE e.job_id = p_job AND e.verdict = queue.outcome_failed()
+             ORDER BY e.task_id DESC LIMIT 1),
+            (SELECT d.error FROM queue.dead_letter d WHERE d.job_id = p_job
+             ORDER BY d.failed_at DESC, d.task_id DESC LIMIT 1)),
+        'No task succeeded; the last one was skipped: ' || coalesce(
+            (SELECT e.error FROM unnest(p_endings) e
+             WHERE e.job_id = p_job AND e.verdict = queue.outcome_skipped()
+             ORDER BY e.task_id DESC LIMIT 1),
+            (SELECT d.error FROM queue.task t JOIN queue.done d ON d.task_id = t.id
+             WHERE t.job_id = p_job AND d.status = queue.outcome_skipped()
+             ORDER BY t.id DESC LIMIT 1)),
+        'No task succeeded.')
 $$;
 
 CREATE FUNCTION queue.fence(p_verdicts queue.verdict[], p_lost boolean) RETURNS SETOF queue.ending
@@ -1086,7 +1153,7 @@ CREATE FUNCTION queue.fence(p_verdicts queue.verdict[], p_lost boolean) RETURNS 
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 DECLARE
-    endings queue.ending[];
+    fenced queue.ending[];
     gone bigint;
 BEGIN
     WITH held AS MATERIALIZED (
@@ -1112,12 +1179,12 @@ BEGIN
                h.organisation_id, h.gate_id, h.priority, h.attempts, h.stalls, h.slots,
                h.agent_id, h.claimed_at)::queue.ending),
            (SELECT count(*) FROM deleted)
-    INTO endings, gone FROM held h;
-    -- Someone else ended one of them between our look and our delete: look again.
-    IF gone <> coalesce(cardinality(endings), 0) THEN
+    INTO fenced, gone FROM held h;
+    -- Another transaction ended one of them between our read and our delete: retry.
+    IF gone <> coalesce(cardinality(fenced), 0) THEN
         RAISE EXCEPTION 'a lease was lost meanwhile' USING ERRCODE = 'serialization_failure';
     END IF;
-    RETURN QUERY SELECT * FROM unnest(endings);
+    RETURN QUERY SELECT * FROM unnest(fenced);
 END
 $$;
 
@@ -1127,6 +1194,51 @@ CREATE FUNCTION queue.finish(p_verdicts queue.verdict[], p_lost boolean, p_most_
 BEGIN
     RETURN queue.settle(
         ARRAY(SELECT f FROM queue.fence(p_verdicts, p_lost) f), '{}', '{}', '{}', '{}', p_most_stalls);
+END
+$$;
+
+CREATE FUNCTION queue.finish_and_claim(p_leases bigint[], p_tasks bigint[], p_results text[], p_verdicts queue.verdict[], p_most_stalls integer, p_agent bigint, p_wants queue.want[], p_starting uuid[], p_lease_time interval) RETURNS SETOF queue.claimed
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    lease bigint;
+    want queue.want;
+    free queue.want[];
+    news uuid[];
+BEGIN
+    IF cardinality(p_wants) > 0 THEN
+        lease := nextval('queue.lease_id_seq');
+        free := ARRAY(SELECT w FROM unnest(p_wants) w WHERE NOT w.limited);
+        IF cardinality(free) > 0 THEN
+            RETURN QUERY SELECT * FROM queue.lease_tasks(lease, free, 0::smallint);
+        END IF;
+    END IF;
+
+    IF cardinality(p_tasks) > 0 THEN
+        news := queue.complete(p_leases, p_tasks, p_results);
+    ELSIF cardinality(p_verdicts) > 0 THEN
+        news := queue.finish(p_verdicts, false, p_most_stalls);
+    END IF;
+    IF cardinality(news) > 0 THEN
+        RETURN QUERY SELECT * FROM queue.jobs_with_events(news);
+    END IF;
+
+    IF lease IS NULL THEN RETURN; END IF;
+    FOR want IN SELECT w.* FROM unnest(p_wants) w WHERE w.limited LOOP
+        RETURN QUERY SELECT * FROM queue.lease_limited(lease, want);
+    END LOOP;
+    PERFORM FROM queue.leased l WHERE l.lease_id = lease LIMIT 1;
+    IF NOT FOUND THEN RETURN; END IF;
+    INSERT INTO queue.lease (id, agent_id, expires_at)
+    VALUES (lease, p_agent, clock_timestamp() + p_lease_time);
+    -- Jobs that the worker believes to be pending.
+    IF cardinality(p_starting) > 0 THEN
+        RETURN QUERY SELECT * FROM queue.start_jobs(ARRAY(
+            SELECT DISTINCT l.job_id
+            FROM queue.leased d
+            CROSS JOIN LATERAL (SELECT l.job_id FROM queue.lane l WHERE l.id = d.lane_id OFFSET 0) l
+            WHERE d.lease_id = lease AND l.job_id = ANY (p_starting)));
+    END IF;
 END
 $$;
 
@@ -1206,7 +1318,7 @@ BEGIN
         FROM (
             SELECT e.gate_id AS id, 1 AS n, NULL::interval AS gap, NULL::smallint AS pressure,
                    NULL::timestamptz AS not_before
-            FROM unnest(p_endings) e WHERE e.slots & 1 > 0
+            FROM unnest(p_endings) e WHERE e.slots & queue.slot_gate() > 0
             UNION ALL
             SELECT c.gate_id, 0, c.gap, c.pressure, c.not_before FROM unnest(p_changes) c
         ) c
@@ -1230,12 +1342,13 @@ DECLARE
     o record;
 BEGIN
     FOR o IN
-        SELECT e.organisation_id AS id, count(*) FILTER (WHERE e.slots & 4 > 0) AS n,
-               -- A page that was skipped, or comes again, has not been visited today.
-               count(*) FILTER (WHERE e.slots & 16 > 0 AND e.verdict NOT IN (0, 1)
+        SELECT e.organisation_id AS id, count(*) FILTER (WHERE e.slots & queue.slot_organisation() > 0) AS n,
+               -- A page that was skipped or is retried has not been visited today.
+               count(*) FILTER (WHERE e.slots & queue.slot_pages() > 0
+                   AND e.verdict NOT IN (queue.outcome_completed(), queue.outcome_failed())
                    AND queue.day_of(e.claimed_at) = queue.day_of(now())) AS unvisited
         FROM unnest(p_endings) e
-        WHERE e.slots & (4 | 16) > 0 GROUP BY 1 ORDER BY 1
+        WHERE e.slots & (queue.slot_organisation() | queue.slot_pages()) > 0 GROUP BY 1 ORDER BY 1
     LOOP
         UPDATE queue.quota q
         SET active = q.active - o.n,
@@ -1245,117 +1358,34 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION queue.judge_stalls(p_endings queue.ending[], p_most_stalls integer) RETURNS queue.ending[]
-    LANGUAGE sql
-    AS $$
-    SELECT array_agg(ROW(
-        e.task_id,
-        CASE WHEN e.verdict = 5 AND (e.stalls >= p_most_stalls OR e.slots & 8 > 0) THEN 1
-            ELSE e.verdict END,
-        e.code, e.result,
-        CASE WHEN e.verdict = 5 AND e.slots & 8 > 0
-            THEN 'The process that asked for this and ran it has died.'
-            WHEN e.verdict = 5 AND e.stalls >= p_most_stalls
-            THEN format('The workers that held this task died or lost it %s times.', e.stalls + 1)
-            ELSE e.error END,
-        e.run_at, e.lane_id, e.job_id, e.organisation_id, e.gate_id, e.priority, e.attempts,
-        e.stalls + CASE WHEN e.verdict = 5 THEN 1 ELSE 0 END,
-        e.slots, e.agent_id, e.claimed_at)::queue.ending)
-    FROM unnest(p_endings) e
-$$;
-
-CREATE FUNCTION queue.keep_for(p_zero_data_retention boolean, p_status text, p_ttl interval, p_failed_ttl interval) RETURNS interval
-    LANGUAGE sql IMMUTABLE
-    RETURN CASE WHEN p_zero_data_retention THEN LEAST(p_ttl, '01:00:00'::interval) WHEN (p_status = 'failed'::text) THEN COALESCE(p_failed_ttl, p_ttl) ELSE p_ttl END;
-
-CREATE FUNCTION queue.leave_gates(p_leases bigint[], p_tasks bigint[]) RETURNS void
-    LANGUAGE plpgsql
+CREATE FUNCTION queue.is_fruitless(p_job uuid, p_endings queue.ending[], p_completed bigint, p_failed bigint, p_skipped bigint, p_reserved bigint) RETURNS boolean
+    LANGUAGE plpgsql STABLE
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
-DECLARE
-    lanes bigint[];
-    g record;
 BEGIN
-    -- If a crash loses this, the places are given back with the tasks.
-    PERFORM set_config('synchronous_commit', 'off', true);
-    WITH held AS MATERIALIZED (
-        SELECT d.at FROM unnest(p_leases, p_tasks) AS h(lease_id, task_id)
-        CROSS JOIN LATERAL (
-            SELECT d.ctid AS at FROM queue.leased d
-            WHERE d.lease_id = h.lease_id AND d.task_id = h.task_id AND d.slots & 1 > 0
-            FOR UPDATE OFFSET 0) d
-    ),
-    gone AS (
-        UPDATE queue.leased d SET slots = d.slots & ~1
-        WHERE d.ctid = ANY (ARRAY(SELECT h.at FROM held h)) RETURNING d.lane_id
-    )
-    SELECT array_agg(lane_id) INTO lanes FROM gone;
-    FOR g IN
-        SELECT l.gate_id AS id, count(*) AS n FROM unnest(lanes) AS n(id)
-        CROSS JOIN LATERAL (SELECT l.gate_id FROM queue.lane l WHERE l.id = n.id OFFSET 0) l
-        GROUP BY 1 ORDER BY 1
-    LOOP
-        UPDATE queue.gate u SET in_flight = u.in_flight - g.n WHERE u.id = g.id;
-    END LOOP;
+    IF p_failed = 0 AND p_skipped = 0 OR p_failed < p_reserved THEN RETURN false; END IF;
+    IF p_completed = 0 THEN RETURN true; END IF;
+    RETURN EXISTS (SELECT FROM queue.task t WHERE t.job_id = p_job AND t.counted)
+        AND NOT EXISTS (
+            SELECT FROM queue.task t JOIN queue.done d ON d.task_id = t.id
+            WHERE t.job_id = p_job AND t.counted AND d.status = queue.outcome_completed())
+        AND NOT EXISTS (
+            SELECT FROM unnest(p_endings) e JOIN queue.task t ON t.id = e.task_id
+            WHERE e.job_id = p_job AND t.counted AND e.verdict = queue.outcome_completed());
 END
 $$;
 
-CREATE FUNCTION queue.mark_overflow(p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_room bigint) RETURNS boolean[]
-    LANGUAGE sql
+CREATE FUNCTION queue.jobs_with_events(p_jobs uuid[]) RETURNS SETOF queue.claimed
+    LANGUAGE sql STABLE
     AS $$
-    SELECT array_agg(
-        t.job_id = p_job AND t.counted AND t.id > 0
-        AND t.nth > p_room ORDER BY t.position)
-    FROM (
-        SELECT u.*, count(*) FILTER (WHERE u.job_id = p_job AND u.counted AND u.id > 0)
-            OVER (ORDER BY u.position) AS nth
-        FROM unnest(p_tasks, p_ids) WITH ORDINALITY
-            AS u(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
-                 deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, position)
-    ) t
+    SELECT NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint, NULL::bigint, NULL::smallint,
+           NULL::smallint, NULL::text, NULL::text, NULL::smallint, NULL::interval, NULL::timestamptz,
+           NULL::uuid, NULL::text, NULL::timestamptz, j.id, j.status
+    FROM queue.job j WHERE j.id = ANY (p_jobs)
 $$;
 
-CREATE FUNCTION queue.move(p_lease bigint, p_wants queue.want[], p_slots smallint) RETURNS SETOF queue.claimed
-    LANGUAGE plpgsql
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
-    SET plan_cache_mode TO 'force_generic_plan'
-    AS $$
-BEGIN
-    RETURN QUERY
-    WITH picked AS MATERIALIZED (
-        SELECT r.at FROM unnest(p_wants) w
-        CROSS JOIN LATERAL (SELECT l.id FROM queue.lane l WHERE l.id = w.lane_id AND l.open OFFSET 0) l
-        CROSS JOIN LATERAL (
-            SELECT r.ctid AS at FROM queue.ready r
-            WHERE r.lane_id = l.id AND (r.priority, r.turn) > (w.after_priority, w.after_turn)
-                AND r.priority <= w.to_priority
-            ORDER BY r.priority, r.turn LIMIT w.take FOR UPDATE SKIP LOCKED) r
-    ),
-    moved AS MATERIALIZED (
-        DELETE FROM queue.ready r WHERE r.ctid = ANY (ARRAY(SELECT at FROM picked)) RETURNING r.*
-    ),
-    leased AS (
-        INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
-        SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls,
-               -- Only pages are counted among the pages of the day.
-               CASE WHEN p_slots & 16 = 0
-                   OR (SELECT t.counted FROM queue.task t WHERE t.id = m.task_id)
-               THEN p_slots ELSE p_slots - 16 END
-        FROM moved m
-    )
-    SELECT m.task_id, m.lane_id, p_lease, m.priority, m.turn, m.attempts, m.stalls,
-           t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.trace_id,
-           NULL::text, NULL::timestamptz, NULL::uuid, NULL::text
-    FROM moved m CROSS JOIN LATERAL (
-        SELECT t.kind, t.payload::text AS payload, t.max_attempts, t.timeout, t.deadline,
-               t.trace_id
-        FROM queue.task t WHERE t.id = m.task_id OFFSET 0) t;
-END
-$$;
-
-CREATE FUNCTION queue.move_limited(p_lease bigint, p_want queue.want) RETURNS SETOF queue.claimed
+CREATE FUNCTION queue.lease_limited(p_lease bigint, p_want queue.want) RETURNS SETOF queue.claimed
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
@@ -1384,27 +1414,28 @@ BEGIN
     IF NOT FOUND THEN RETURN; END IF;
 
     SELECT * INTO gate FROM queue.gate g WHERE g.id = lane.gate_id FOR NO KEY UPDATE SKIP LOCKED;
-    IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
+    IF NOT FOUND THEN RETURN NEXT queue.blocked_lane(lane.id, 'busy', soon); RETURN; END IF;
     IF gate.ready_at > at THEN
-        RETURN NEXT queue.blocked(lane.id, 'gap', gate.ready_at); RETURN;
+        RETURN NEXT queue.blocked_lane(lane.id, 'gap', gate.ready_at); RETURN;
     END IF;
     pause := greatest(gate.floor, coalesce(lane.gap, gate.gap));
-    most := coalesce(lane.bound, gate.bound);
+    -- A host that asks for a delay gets one request after the other, whatever the job allows.
+    most := CASE WHEN gate.floor > interval '0' THEN 1 ELSE coalesce(lane.bound, gate.bound) END;
     IF pause > interval '0' THEN room := least(room, 1); END IF;
     IF most IS NOT NULL THEN
-        slots := slots | 1;
+        slots := slots | queue.slot_gate();
         room := least(room, most - gate.in_flight - (gate.kept_until > at)::integer);
-        IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'gate', later); RETURN; END IF;
+        IF room <= 0 THEN RETURN NEXT queue.blocked_lane(lane.id, 'gate', later); RETURN; END IF;
     END IF;
 
     SELECT j.max_active INTO job_most FROM queue.job j WHERE j.id = lane.job_id;
     IF job_most IS NOT NULL THEN
         SELECT j.active INTO job_active FROM queue.job j WHERE j.id = lane.job_id
         FOR NO KEY UPDATE SKIP LOCKED;
-        IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
-        slots := slots | 2;
+        IF NOT FOUND THEN RETURN NEXT queue.blocked_lane(lane.id, 'busy', soon); RETURN; END IF;
+        slots := slots | queue.slot_job();
         room := least(room, job_most - job_active);
-        IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'job', later); RETURN; END IF;
+        IF room <= 0 THEN RETURN NEXT queue.blocked_lane(lane.id, 'job', later); RETURN; END IF;
     END IF;
 
     SELECT o.max_concurrency, o.max_pages_per_day INTO organisation_most, pages_most
@@ -1414,50 +1445,104 @@ BEGIN
         ON CONFLICT DO NOTHING;
         SELECT * INTO quota FROM queue.quota q
         WHERE q.organisation_id = lane.organisation_id FOR NO KEY UPDATE SKIP LOCKED;
-        IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
+        IF NOT FOUND THEN RETURN NEXT queue.blocked_lane(lane.id, 'busy', soon); RETURN; END IF;
     END IF;
     IF organisation_most IS NOT NULL THEN
-        slots := slots | 4;
+        slots := slots | queue.slot_organisation();
         room := least(room, organisation_most - quota.active - (quota.kept_until > at)::integer);
-        IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'organisation', later); RETURN; END IF;
+        IF room <= 0 THEN RETURN NEXT queue.blocked_lane(lane.id, 'organisation', later); RETURN; END IF;
     END IF;
     IF pages_most IS NOT NULL THEN
-        slots := slots | 16;
+        slots := slots | queue.slot_pages();
         SELECT f.looked, f.take, f.pages INTO looked, fitting, new_pages FROM queue.fit_pages(
             lane.id, p_want, room,
             pages_most - CASE WHEN quota.day = queue.day_of(at) THEN quota.pages ELSE 0 END) f;
         IF looked = 0 THEN RETURN; END IF;
         IF fitting = 0 THEN
-            RETURN NEXT queue.blocked(lane.id, 'pages', at + interval '10 seconds'); RETURN;
+            RETURN NEXT queue.blocked_lane(lane.id, 'pages', at + interval '10 seconds'); RETURN;
         END IF;
         room := fitting;
     END IF;
 
     p_want.take := room;
-    RETURN QUERY SELECT * FROM queue.move(p_lease, ARRAY[p_want], slots);
+    RETURN QUERY SELECT * FROM queue.lease_tasks(p_lease, ARRAY[p_want], slots);
     GET DIAGNOSTICS moved = ROW_COUNT;
     IF moved = 0 THEN RETURN; END IF;
-    IF slots & 1 > 0 OR pause > interval '0' THEN
+    IF slots & queue.slot_gate() > 0 OR pause > interval '0' THEN
         UPDATE queue.gate g
-        SET in_flight = g.in_flight + CASE WHEN slots & 1 > 0 THEN moved ELSE 0 END,
+        SET in_flight = g.in_flight + CASE WHEN slots & queue.slot_gate() > 0 THEN moved ELSE 0 END,
             ready_at = CASE WHEN pause > interval '0' THEN at + pause ELSE g.ready_at END
         WHERE g.id = gate.id;
-        IF pause > interval '0' THEN RETURN NEXT queue.blocked(lane.id, 'gap', at + pause); END IF;
+        IF pause > interval '0' THEN RETURN NEXT queue.blocked_lane(lane.id, 'gap', at + pause); END IF;
     END IF;
-    IF slots & 2 > 0 THEN
+    IF slots & queue.slot_job() > 0 THEN
         UPDATE queue.job j SET active = j.active + moved WHERE j.id = lane.job_id;
     END IF;
-    IF slots & (4 | 16) > 0 THEN
+    IF slots & (queue.slot_organisation() | queue.slot_pages()) > 0 THEN
         UPDATE queue.quota q
-        SET active = q.active + CASE WHEN slots & 4 > 0 THEN moved ELSE 0 END,
-            day = CASE WHEN slots & 16 > 0 THEN queue.day_of(at) ELSE q.day END,
+        SET active = q.active + CASE WHEN slots & queue.slot_organisation() > 0 THEN moved ELSE 0 END,
+            day = CASE WHEN slots & queue.slot_pages() > 0 THEN queue.day_of(at) ELSE q.day END,
             pages = CASE
-                WHEN slots & 16 = 0 THEN q.pages
+                WHEN slots & queue.slot_pages() = 0 THEN q.pages
                 WHEN q.day = queue.day_of(at) THEN q.pages + new_pages
                 ELSE new_pages END
         WHERE q.organisation_id = lane.organisation_id;
     END IF;
 END
+$$;
+
+CREATE FUNCTION queue.lease_tasks(p_lease bigint, p_wants queue.want[], p_slots smallint) RETURNS SETOF queue.claimed
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    RETURN QUERY
+    WITH picked AS MATERIALIZED (
+        SELECT r.at FROM unnest(p_wants) w
+        CROSS JOIN LATERAL (SELECT l.id FROM queue.lane l WHERE l.id = w.lane_id AND l.open OFFSET 0) l
+        CROSS JOIN LATERAL (
+            SELECT r.ctid AS at FROM queue.ready r
+            WHERE r.lane_id = l.id AND (r.priority, r.turn) > (w.after_priority, w.after_turn)
+                AND r.priority <= w.to_priority
+            ORDER BY r.priority, r.turn LIMIT w.take FOR UPDATE SKIP LOCKED) r
+    ),
+    moved AS MATERIALIZED (
+        DELETE FROM queue.ready r WHERE r.ctid = ANY (ARRAY(SELECT at FROM picked)) RETURNING r.*
+    ),
+    leased AS (
+        INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
+        SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls,
+               -- Only counted tasks use the daily quota of pages.
+               CASE WHEN p_slots & queue.slot_pages() = 0
+                   OR (SELECT t.counted FROM queue.task t WHERE t.id = m.task_id)
+               THEN p_slots ELSE p_slots - queue.slot_pages() END
+        FROM moved m
+    )
+    SELECT m.task_id, m.lane_id, p_lease, m.priority, m.turn, m.attempts, m.stalls,
+           t.kind, t.payload, t.max_attempts, t.timeout, t.deadline, t.trace_id,
+           NULL::text, NULL::timestamptz, NULL::uuid, NULL::text
+    FROM moved m CROSS JOIN LATERAL (
+        SELECT t.kind, t.payload::text AS payload, t.max_attempts, t.timeout, t.deadline,
+               t.trace_id
+        FROM queue.task t WHERE t.id = m.task_id OFFSET 0) t;
+END
+$$;
+
+CREATE FUNCTION queue.mark_overflow(p_tasks queue.new_task[], p_ids bigint[], p_job uuid, p_room bigint) RETURNS boolean[]
+    LANGUAGE sql
+    AS $$
+    SELECT array_agg(
+        t.job_id = p_job AND t.counted AND t.id > 0
+        AND t.nth > p_room ORDER BY t.position)
+    FROM (
+        SELECT u.*, count(*) FILTER (WHERE u.job_id = p_job AND u.counted AND u.id > 0)
+            OVER (ORDER BY u.position) AS nth
+        FROM unnest(p_tasks, p_ids) WITH ORDINALITY
+            AS u(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
+                 deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, position)
+    ) t
 $$;
 
 CREATE FUNCTION queue.number_of(id uuid) RETURNS bigint
@@ -1494,8 +1579,8 @@ BEGIN
         SELECT FROM queue.lane l WHERE l.job_id = p_job AND l.gate_id = g.id)
     ORDER BY g.id
     ON CONFLICT (job_id, gate_id) DO NOTHING;
-    -- The lock keeps a lane from being put to sleep between here and our commit: whoever does
-    -- that locks FOR UPDATE and then looks for tasks, which it could not see yet.
+    -- The lock keeps a lane awake until our commit: maintenance locks it FOR UPDATE before it looks
+    -- for tasks and puts the lane to sleep, and it could not see ours yet.
     lanes := ARRAY(
         SELECT l.id
         FROM unnest(p_gates) w
@@ -1507,6 +1592,34 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION queue.outcome_cancelled() RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (3)::smallint;
+
+CREATE FUNCTION queue.outcome_completed() RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (0)::smallint;
+
+CREATE FUNCTION queue.outcome_failed() RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (1)::smallint;
+
+CREATE FUNCTION queue.outcome_released() RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (6)::smallint;
+
+CREATE FUNCTION queue.outcome_retry() RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (4)::smallint;
+
+CREATE FUNCTION queue.outcome_skipped() RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (2)::smallint;
+
+CREATE FUNCTION queue.outcome_stalled() RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (5)::smallint;
+
 CREATE FUNCTION queue.pause_job(p_job uuid, p_by text) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
@@ -1515,58 +1628,8 @@ BEGIN
     WHERE j.id = p_job AND j.status IN ('pending', 'running');
     IF NOT FOUND THEN RETURN false; END IF;
     UPDATE queue.lane l SET open = false WHERE l.job_id = p_job AND l.open;
-    PERFORM queue.tell(p_job, 'job.paused', jsonb_build_object('by', p_by));
+    PERFORM queue.add_event(p_job, 'job.paused', jsonb_build_object('by', p_by));
     RETURN true;
-END
-$$;
-
-CREATE FUNCTION queue.place(p_endings queue.ending[], p_closed uuid[]) RETURNS void
-    LANGUAGE plpgsql
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
-    SET plan_cache_mode TO 'force_generic_plan'
-    AS $$
-DECLARE
-    lanes bigint[];
-    has record;
-BEGIN
-    SELECT bool_or(e.verdict = 1) AS failures, bool_or(e.verdict >= 4) AS returns
-    INTO has FROM unnest(p_endings) e;
-    INSERT INTO queue.done (
-        task_id, status, code, attempts, stalls, agent_id, started_at, error, result)
-    SELECT e.task_id, least(e.verdict, 3), e.code,
-           e.attempts + CASE WHEN e.verdict <= 2 THEN 1 ELSE 0 END,
-           e.stalls, e.agent_id, e.claimed_at, e.error, e.result::jsonb
-    FROM unnest(p_endings) e
-    WHERE e.verdict <= 3 OR e.job_id = ANY (p_closed);
-
-    IF has.failures THEN
-        INSERT INTO queue.dead_letter (task_id, organisation_id, job_id, kind, code, error)
-        SELECT e.task_id, e.organisation_id, e.job_id, t.kind, e.code, e.error
-        FROM unnest(p_endings) e
-        CROSS JOIN LATERAL (SELECT t.kind FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
-        WHERE e.verdict = 1;
-    END IF;
-
-    IF has.returns THEN
-        INSERT INTO queue.waiting (task_id, lane_id, priority, run_at, attempts, stalls, deadline)
-        SELECT e.task_id, e.lane_id, e.priority, e.run_at,
-               e.attempts + CASE WHEN e.verdict = 4 THEN 1 ELSE 0 END, e.stalls, t.deadline
-        FROM unnest(p_endings) e
-        CROSS JOIN LATERAL (SELECT t.deadline FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
-        WHERE e.verdict >= 4 AND e.run_at > now() AND e.job_id <> ALL (p_closed);
-
-        INSERT INTO queue.ready (task_id, lane_id, priority, attempts, stalls, deadline)
-        SELECT e.task_id, e.lane_id, e.priority,
-               e.attempts + CASE WHEN e.verdict = 4 THEN 1 ELSE 0 END, e.stalls, t.deadline
-        FROM unnest(p_endings) e
-        CROSS JOIN LATERAL (SELECT t.deadline FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
-        WHERE e.verdict >= 4 AND (e.run_at IS NULL OR e.run_at <= now())
-            AND e.job_id <> ALL (p_closed);
-        lanes := ARRAY(SELECT DISTINCT e.lane_id FROM unnest(p_endings) e WHERE e.verdict >= 4 ORDER BY 1);
-        PERFORM l.id FROM queue.lane l WHERE l.id = ANY (lanes) ORDER BY l.id FOR KEY SHARE;
-        PERFORM queue.wake_lanes(lanes);
-    END IF;
 END
 $$;
 
@@ -1585,7 +1648,7 @@ BEGIN
     gone AS MATERIALIZED (
         DELETE FROM queue.waiting w WHERE w.ctid = ANY (ARRAY(SELECT at FROM due)) RETURNING w.*
     ),
-    -- The lane of a cancelled job may be gone already; then so is the task.
+    -- The lane of a cancelled job may be deleted already; then the task is dropped.
     kept AS MATERIALIZED (
         SELECT g.* FROM gone g CROSS JOIN LATERAL (
             SELECT l.id FROM queue.lane l WHERE l.id = g.lane_id FOR KEY SHARE OFFSET 0) l
@@ -1600,16 +1663,75 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION queue.reason(p_job uuid, p_endings queue.ending[]) RETURNS text
-    LANGUAGE sql STABLE
+CREATE FUNCTION queue.raise_priorities(p_tasks queue.new_task[], p_ids bigint[]) RETURNS void
+    LANGUAGE sql
     SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
-    SELECT 'No task succeeded; the last one that failed: ' || coalesce(
-        (SELECT e.error FROM unnest(p_endings) e WHERE e.job_id = p_job AND e.verdict = 1
-         ORDER BY e.task_id DESC LIMIT 1),
-        (SELECT d.error FROM queue.dead_letter d WHERE d.job_id = p_job
-         ORDER BY d.failed_at DESC, d.task_id DESC LIMIT 1),
-        'without a reason')
+    WITH found AS MATERIALIZED (
+        SELECT -t.id AS id, min(t.priority) AS priority
+        FROM unnest(p_tasks, p_ids)
+            AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
+                 deadline, counted, source, trace_id, key_scope, key, key_expires_at, id)
+        WHERE t.id < 0 GROUP BY t.id
+    ),
+    better AS MATERIALIZED (
+        SELECT r.at, r.lane_id, r.turn, f.id, f.priority, r.attempts, r.stalls, r.deadline
+        FROM found f
+        CROSS JOIN LATERAL (
+            SELECT k.lane_id, k.priority FROM queue.task k
+            WHERE k.id = f.id AND k.priority > f.priority OFFSET 0) k
+        CROSS JOIN LATERAL (
+            SELECT r.ctid AS at, r.* FROM queue.ready r
+            WHERE r.lane_id = k.lane_id AND r.priority = k.priority AND r.turn = f.id
+            FOR UPDATE SKIP LOCKED) r
+    ),
+    gone AS (
+        DELETE FROM queue.ready r WHERE r.ctid = ANY (ARRAY(SELECT b.at FROM better b))
+    ),
+    raised AS (
+        UPDATE queue.task t SET priority = b.priority FROM better b WHERE t.id = b.id
+    )
+    INSERT INTO queue.ready (lane_id, priority, turn, task_id, attempts, stalls, deadline)
+    SELECT b.lane_id, b.priority, b.turn, b.id, b.attempts, b.stalls, b.deadline FROM better b
+$$;
+
+CREATE FUNCTION queue.release_gates(p_leases bigint[], p_tasks bigint[], p_not_before timestamp with time zone[]) RETURNS void
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    lanes bigint[];
+    pauses timestamptz[];
+    g record;
+BEGIN
+    -- If a crash loses this, the slots are released when the tasks end.
+    PERFORM set_config('synchronous_commit', 'off', true);
+    WITH held AS MATERIALIZED (
+        SELECT d.at, d.lane_id, h.not_before
+        FROM unnest(p_leases, p_tasks, p_not_before) AS h(lease_id, task_id, not_before)
+        CROSS JOIN LATERAL (
+            SELECT d.ctid AS at, d.lane_id FROM queue.leased d
+            WHERE d.lease_id = h.lease_id AND d.task_id = h.task_id AND d.slots & queue.slot_gate() > 0
+            FOR UPDATE OFFSET 0) d
+    ),
+    gone AS (
+        UPDATE queue.leased d SET slots = d.slots & ~queue.slot_gate()
+        WHERE d.ctid = ANY (ARRAY(SELECT h.at FROM held h))
+    )
+    SELECT array_agg(h.lane_id), array_agg(h.not_before) INTO lanes, pauses FROM held h;
+    FOR g IN
+        SELECT l.gate_id AS id, count(*) AS n, max(n.not_before) AS not_before
+        FROM unnest(lanes, pauses) AS n(id, not_before)
+        CROSS JOIN LATERAL (SELECT l.gate_id FROM queue.lane l WHERE l.id = n.id OFFSET 0) l
+        GROUP BY 1 ORDER BY 1
+    LOOP
+        UPDATE queue.gate u
+        SET in_flight = u.in_flight - g.n, ready_at = greatest(u.ready_at, g.not_before)
+        WHERE u.id = g.id;
+    END LOOP;
+END
 $$;
 
 CREATE FUNCTION queue.remember_job(p_job uuid) RETURNS void
@@ -1631,14 +1753,14 @@ FROM queue.job j
 CROSS JOIN LATERAL (
     SELECT
         count(*) AS total,
-        count(*) FILTER (WHERE d.status = 0) AS completed,
-        count(*) FILTER (WHERE d.status = 1) AS failed,
-        count(*) FILTER (WHERE d.status = 0 AND t.kind IN ('index', 'file')) AS indexed
+        count(*) FILTER (WHERE d.status = queue.outcome_completed()) AS completed,
+        count(*) FILTER (WHERE d.status = queue.outcome_failed()) AS failed,
+        count(*) FILTER (WHERE d.status = queue.outcome_completed() AND t.kind IN ('index', 'file')) AS indexed
     FROM queue.task t LEFT JOIN queue.done d ON d.task_id = t.id
     WHERE t.job_id = j.id AND NOT t.counted
 ) u
 WHERE j.id = p_job AND j.finished_at IS NOT NULL AND NOT j.zero_data_retention AND NOT j.standing
--- A large job is forgotten in parts: the first one has it.
+-- A large job is deleted in parts: the first call writes the summary.
 ON CONFLICT (finished_at, id) DO NOTHING
 $$;
 
@@ -1651,7 +1773,7 @@ BEGIN
         error = NULL, last_event = j.last_event + 1
     WHERE j.id = p_job AND j.status IN ('completed', 'failed');
     IF NOT FOUND THEN RETURN false; END IF;
-    PERFORM queue.tell(p_job, 'job.reopened', '{}');
+    PERFORM queue.add_event(p_job, 'job.reopened', '{}');
     RETURN true;
 END
 $$;
@@ -1666,33 +1788,38 @@ BEGIN
     WHERE j.id = p_job AND j.status = 'paused';
     IF NOT FOUND THEN RETURN false; END IF;
     UPDATE queue.lane l SET open = true, awake = true WHERE l.job_id = p_job AND NOT l.open;
-    PERFORM queue.tell(p_job, 'job.resumed', jsonb_build_object('by', p_by));
+    PERFORM queue.add_event(p_job, 'job.resumed', jsonb_build_object('by', p_by));
     RETURN true;
 END
 $$;
+
+CREATE FUNCTION queue.retention(p_zero_data_retention boolean, p_status text, p_ttl interval, p_failed_ttl interval) RETURNS interval
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN p_zero_data_retention THEN LEAST(p_ttl, '01:00:00'::interval) WHEN (p_status = 'failed'::text) THEN COALESCE(p_failed_ttl, p_ttl) ELSE p_ttl END;
 
 CREATE FUNCTION queue.settle(p_endings queue.ending[], p_tasks queue.new_task[], p_gates queue.new_gate[], p_events queue.new_event[], p_changes queue.gate_change[], p_most_stalls integer) RETURNS uuid[]
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    endings queue.ending[] := p_endings;
+    fenced queue.ending[] := p_endings;
     ids bigint[] := '{}';
     jobs record;
     j record;
     has record;
     bears boolean := cardinality(p_tasks) > 0;
 BEGIN
-    IF coalesce(cardinality(endings), 0) = 0 THEN RETURN '{}'; END IF;
-    -- Handing the array on costs more than this look at it, and most batches need none of it.
-    SELECT bool_or(e.verdict = 5) AS stalls, bool_or(e.slots & 1 > 0) AS gates,
-           bool_or(e.slots & (4 | 16) > 0) AS organisations
-    INTO has FROM unnest(endings) e;
-    IF has.stalls THEN endings := queue.judge_stalls(endings, p_most_stalls); END IF;
+    IF coalesce(cardinality(fenced), 0) = 0 THEN RETURN '{}'; END IF;
+    -- Passing the array on costs more than this scan, and most batches need none of these functions.
+    SELECT bool_or(e.verdict = queue.outcome_stalled()) AS stalls,
+           bool_or(e.slots & queue.slot_gate() > 0) AS gates,
+           bool_or(e.slots & (queue.slot_organisation() | queue.slot_pages()) > 0) AS organisations
+    INTO has FROM unnest(fenced) e;
+    IF has.stalls THEN fenced := queue.fail_stalled(fenced, p_most_stalls); END IF;
     IF bears THEN ids := queue.take_keys(p_tasks); END IF;
-    IF has.organisations THEN PERFORM queue.free_organisations(endings); END IF;
-    jobs := queue.settle_jobs(queue.tallies(endings), endings, p_tasks, ids, p_events);
+    IF has.organisations THEN PERFORM queue.free_organisations(fenced); END IF;
+    jobs := queue.settle_jobs(queue.tallies(fenced), fenced, p_tasks, ids, p_events);
     IF has.gates OR cardinality(p_changes) > 0 THEN
-        PERFORM queue.free_gates(endings, p_changes);
+        PERFORM queue.free_gates(fenced, p_changes);
     END IF;
     IF bears THEN
         FOR j IN
@@ -1706,10 +1833,13 @@ BEGIN
             PERFORM queue.open_lanes(j.id, j.organisation_id, j.priority, ARRAY(
                 SELECT g FROM unnest(p_gates) g WHERE g.name = ANY (j.gates) ORDER BY g.name));
         END LOOP;
-        -- A job that has ended has no lanes, so its new tasks find no place and are not written.
+        -- A job that has ended has no lanes, so its new tasks are not written.
         PERFORM queue.write_tasks(p_tasks, ids, jobs.over);
+        IF EXISTS (SELECT FROM unnest(ids) u(id) WHERE u.id < 0) THEN
+            PERFORM queue.raise_priorities(p_tasks, ids);
+        END IF;
     END IF;
-    PERFORM queue.place(endings, jobs.closed);
+    PERFORM queue.write_outcomes(fenced, jobs.closed);
     RETURN jobs.news;
 END
 $$;
@@ -1743,12 +1873,13 @@ BEGIN
         FROM unnest(tallies) t ORDER BY 2, 1
     LOOP
         SELECT q.ctid AS at, q.status, q.standing, q.kind, q.priority, q.task_limit, q.reserved,
-               q.overflow, q.remaining, q.last_event, q.completed, q.failed, q.ttl, q.failed_ttl,
+               q.overflow, q.remaining, q.last_event, q.completed, q.failed, q.skipped, q.ttl,
+               q.failed_ttl,
                q.zero_data_retention, q.started_at
         INTO job FROM queue.job q WHERE q.id = j.id FOR NO KEY UPDATE;
 
         IF job.status IN ('completed', 'failed', 'cancelled') THEN
-            -- Too late: all that was left of the job has been counted as cancelled.
+            -- The job has ended: its open tasks have been counted as cancelled.
             closed := closed || j.id;
             UPDATE queue.job q
             SET completed = q.completed + j.completed, failed = q.failed + j.failed,
@@ -1759,7 +1890,7 @@ BEGIN
             CONTINUE;
         END IF;
 
-        added := queue.added(p_endings, p_tasks, p_ids, j.id, j.skipped,
+        added := queue.count_new_tasks(p_endings, p_tasks, p_ids, j.id, j.skipped,
             job.task_limit, job.reserved, job.overflow);
         IF added.over IS NOT NULL THEN
             over := ARRAY(SELECT a OR b FROM unnest(over, added.over) AS o(a, b));
@@ -1769,7 +1900,10 @@ BEGIN
         new_status := CASE
             WHEN left_over > 0 OR job.standing THEN
                 CASE job.status WHEN 'pending' THEN 'running' ELSE job.status END
-            WHEN job.completed + j.completed = 0 AND job.failed + j.failed > 0 THEN 'failed'
+            WHEN queue.is_fruitless(
+                j.id, p_endings, job.completed + j.completed, job.failed + j.failed,
+                job.skipped + j.skipped, job.reserved - added.released + added.counted)
+                THEN 'failed'
             ELSE 'completed' END;
 
         IF job.status = 'pending' THEN
@@ -1803,16 +1937,16 @@ BEGIN
             active = q.active - j.slots, last_event = event_number,
             started_at = coalesce(q.started_at, now()),
             finished_at = CASE WHEN new_status IN ('completed', 'failed') THEN now() END,
-            error = CASE WHEN new_status = 'failed' THEN queue.reason(j.id, p_endings) END,
+            error = CASE WHEN new_status = 'failed' THEN queue.failure_reason(j.id, p_endings) END,
             expires_at = CASE
                 WHEN new_status NOT IN ('completed', 'failed') THEN NULL
-                ELSE now() + queue.keep_for(q.zero_data_retention, new_status, q.ttl, q.failed_ttl) END
+                ELSE now() + queue.retention(q.zero_data_retention, new_status, q.ttl, q.failed_ttl) END
         WHERE q.ctid = job.at;
 
         IF new_status IN ('completed', 'failed') THEN
-            PERFORM queue.tell_end(j.id);
-            -- Nothing is left in them, and a later round makes new ones; but tasks beyond the
-            -- limit still name theirs.
+            PERFORM queue.add_terminal_event(j.id);
+            -- The lanes are empty, and a later round creates new ones; but tasks in the overflow
+            -- still refer to theirs.
             IF job.overflow + added.beyond = added.admitted THEN
                 DELETE FROM queue.lane l WHERE l.job_id = j.id;
             END IF;
@@ -1826,6 +1960,34 @@ BEGIN
     END LOOP;
 END
 $$;
+
+CREATE FUNCTION queue.slot_gate() RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (1)::smallint;
+
+CREATE FUNCTION queue.slot_inline() RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (8)::smallint;
+
+CREATE FUNCTION queue.slot_job() RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (2)::smallint;
+
+CREATE FUNCTION queue.slot_organisation() RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (4)::smallint;
+
+CREATE FUNCTION queue.slot_pages() RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (16)::smallint;
+
+CREATE FUNCTION queue.source_found() RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (1)::smallint;
+
+CREATE FUNCTION queue.source_sitemap() RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (2)::smallint;
 
 CREATE FUNCTION queue.start_jobs(p_jobs uuid[]) RETURNS SETOF queue.claimed
     LANGUAGE sql
@@ -1891,7 +2053,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION queue.take_place(p_organisation uuid, p_gate queue.new_gate, p_latest timestamp with time zone, OUT gate_id bigint, OUT slots smallint, OUT begin_at timestamp with time zone, OUT blocked_by text) RETURNS record
+CREATE FUNCTION queue.take_slots(p_organisation uuid, p_gate queue.new_gate, p_latest timestamp with time zone, OUT gate_id bigint, OUT slots smallint, OUT begin_at timestamp with time zone, OUT blocked_by text) RETURNS record
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
@@ -1905,7 +2067,7 @@ DECLARE
     most integer;
     pages_most bigint;
 BEGIN
-    slots := 8;
+    slots := queue.slot_inline();
     SELECT o.max_concurrency, o.max_pages_per_day INTO most, pages_most
     FROM tenancy.organisation o WHERE o.id = p_organisation;
     IF most IS NOT NULL OR pages_most IS NOT NULL THEN
@@ -1921,8 +2083,8 @@ BEGIN
             blocked_by := 'organisation';
             RETURN;
         END IF;
-        IF most IS NOT NULL THEN slots := slots | 4; END IF;
-        IF pages_most IS NOT NULL THEN slots := slots | 16; END IF;
+        IF most IS NOT NULL THEN slots := slots | queue.slot_organisation(); END IF;
+        IF pages_most IS NOT NULL THEN slots := slots | queue.slot_pages(); END IF;
     END IF;
 
     SELECT * INTO gate FROM queue.gate g WHERE g.name = p_gate.name FOR NO KEY UPDATE;
@@ -1931,7 +2093,8 @@ BEGIN
         SELECT * INTO gate FROM queue.gate g WHERE g.name = p_gate.name FOR NO KEY UPDATE;
     END IF;
     pause := greatest(gate.floor, coalesce(p_gate.lane_gap, gate.gap));
-    most := coalesce(p_gate.lane_bound, gate.bound);
+    -- A host that asks for a delay gets one request after the other, whatever the job allows.
+    most := CASE WHEN gate.floor > interval '0' THEN 1 ELSE coalesce(p_gate.lane_bound, gate.bound) END;
     begin_at := greatest(at, gate.ready_at);
     IF begin_at > p_latest THEN
         blocked_by := 'gap';
@@ -1941,16 +2104,16 @@ BEGIN
     END IF;
     IF blocked_by IS NOT NULL THEN RETURN; END IF;
     gate_id := gate.id;
-    IF most IS NOT NULL THEN slots := slots | 1; END IF;
+    IF most IS NOT NULL THEN slots := slots | queue.slot_gate(); END IF;
     UPDATE queue.gate g
     SET in_flight = g.in_flight + (most IS NOT NULL)::integer,
         ready_at = CASE WHEN pause > interval '0' THEN begin_at + pause ELSE g.ready_at END
     WHERE g.id = gate.id;
-    IF slots & (4 | 16) > 0 THEN
+    IF slots & (queue.slot_organisation() | queue.slot_pages()) > 0 THEN
         UPDATE queue.quota q
-        SET active = q.active + (slots & 4 > 0)::integer,
-            day = CASE WHEN slots & 16 > 0 THEN queue.day_of(at) ELSE q.day END,
-            pages = CASE WHEN slots & 16 > 0 THEN quota.pages + 1 ELSE q.pages END
+        SET active = q.active + (slots & queue.slot_organisation() > 0)::integer,
+            day = CASE WHEN slots & queue.slot_pages() > 0 THEN queue.day_of(at) ELSE q.day END,
+            pages = CASE WHEN slots & queue.slot_pages() > 0 THEN quota.pages + 1 ELSE q.pages END
         WHERE q.organisation_id = p_organisation;
     END IF;
 END
@@ -1961,9 +2124,11 @@ CREATE FUNCTION queue.tallies(p_endings queue.ending[]) RETURNS queue.tally[]
     AS $$
     SELECT ARRAY(
         SELECT ROW(e.job_id, e.organisation_id,
-                   count(*) FILTER (WHERE e.verdict = 0), count(*) FILTER (WHERE e.verdict = 1),
-                   count(*) FILTER (WHERE e.verdict = 2), count(*) FILTER (WHERE e.verdict = 3),
-                   count(*) FILTER (WHERE e.slots & 2 > 0))::queue.tally
+                   count(*) FILTER (WHERE e.verdict = queue.outcome_completed()),
+                   count(*) FILTER (WHERE e.verdict = queue.outcome_failed()),
+                   count(*) FILTER (WHERE e.verdict = queue.outcome_skipped()),
+                   count(*) FILTER (WHERE e.verdict = queue.outcome_cancelled()),
+                   count(*) FILTER (WHERE e.slots & queue.slot_job() > 0))::queue.tally
         FROM unnest(p_endings) e GROUP BY e.job_id, e.organisation_id)
 $$;
 
@@ -1983,80 +2148,6 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION queue.tell(p_job uuid, p_type text, p_data jsonb) RETURNS void
-    LANGUAGE sql
-    AS $$
-    INSERT INTO queue.event (job_id, number, organisation_id, type, data)
-    SELECT j.id, j.last_event, j.organisation_id, p_type, p_data FROM queue.job j WHERE j.id = p_job
-$$;
-
-CREATE FUNCTION queue.tell_end(p_job uuid) RETURNS void
-    LANGUAGE sql
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
-    AS $$
-    INSERT INTO queue.event (job_id, number, organisation_id, type, data)
-    SELECT j.id, j.last_event, j.organisation_id, 'job.' || j.status, jsonb_build_object(
-        'kind', j.kind, 'round', j.round, 'total', j.total, 'completed', j.completed,
-        'failed', j.failed, 'skipped', j.skipped, 'cancelled', j.cancelled)
-        || CASE WHEN j.error IS NULL THEN '{}' ELSE jsonb_build_object('error', j.error) END
-    FROM queue.job j WHERE j.id = p_job
-$$;
-
-CREATE FUNCTION queue.tidings(p_jobs uuid[]) RETURNS SETOF queue.claimed
-    LANGUAGE sql STABLE
-    AS $$
-    SELECT NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint, NULL::bigint, NULL::smallint,
-           NULL::smallint, NULL::text, NULL::text, NULL::smallint, NULL::interval, NULL::timestamptz,
-           NULL::uuid, NULL::text, NULL::timestamptz, j.id, j.status
-    FROM queue.job j WHERE j.id = ANY (p_jobs)
-$$;
-
-CREATE FUNCTION queue.turn(p_leases bigint[], p_tasks bigint[], p_results text[], p_verdicts queue.verdict[], p_most_stalls integer, p_agent bigint, p_wants queue.want[], p_starting uuid[], p_lease_time interval) RETURNS SETOF queue.claimed
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    lease bigint;
-    want queue.want;
-    free queue.want[];
-    news uuid[];
-BEGIN
-    IF cardinality(p_wants) > 0 THEN
-        lease := nextval('queue.lease_id_seq');
-        free := ARRAY(SELECT w FROM unnest(p_wants) w WHERE NOT w.limited);
-        IF cardinality(free) > 0 THEN
-            RETURN QUERY SELECT * FROM queue.move(lease, free, 0::smallint);
-        END IF;
-    END IF;
-
-    IF cardinality(p_tasks) > 0 THEN
-        news := queue.complete(p_leases, p_tasks, p_results);
-    ELSIF cardinality(p_verdicts) > 0 THEN
-        news := queue.finish(p_verdicts, false, p_most_stalls);
-    END IF;
-    IF cardinality(news) > 0 THEN
-        RETURN QUERY SELECT * FROM queue.tidings(news);
-    END IF;
-
-    IF lease IS NULL THEN RETURN; END IF;
-    FOR want IN SELECT w.* FROM unnest(p_wants) w WHERE w.limited LOOP
-        RETURN QUERY SELECT * FROM queue.move_limited(lease, want);
-    END LOOP;
-    PERFORM FROM queue.leased l WHERE l.lease_id = lease LIMIT 1;
-    IF NOT FOUND THEN RETURN; END IF;
-    INSERT INTO queue.lease (id, agent_id, expires_at)
-    VALUES (lease, p_agent, clock_timestamp() + p_lease_time);
-    -- Jobs that the worker believes to be pending.
-    IF cardinality(p_starting) > 0 THEN
-        RETURN QUERY SELECT * FROM queue.start_jobs(ARRAY(
-            SELECT DISTINCT l.job_id
-            FROM queue.leased d
-            CROSS JOIN LATERAL (SELECT l.job_id FROM queue.lane l WHERE l.id = d.lane_id OFFSET 0) l
-            WHERE d.lease_id = lease AND l.job_id = ANY (p_starting)));
-    END IF;
-END
-$$;
-
 CREATE FUNCTION queue.uuid_of(number bigint) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN (('00000000-0000-8000-8000-'::text || lpad(to_hex(number), 12, '0'::text)))::uuid;
@@ -2069,7 +2160,7 @@ CREATE FUNCTION queue.wake_lanes(p_lanes bigint[]) RETURNS void
     UPDATE queue.lane SET awake = true WHERE id = ANY (p_lanes) AND NOT awake
 $$;
 
-CREATE FUNCTION queue.write_done(p_leases bigint[], p_tasks bigint[], p_results text[]) RETURNS queue.tally[]
+CREATE FUNCTION queue.write_completed(p_leases bigint[], p_tasks bigint[], p_results text[]) RETURNS queue.tally[]
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
@@ -2099,7 +2190,7 @@ BEGIN
     ),
     written AS (
         INSERT INTO queue.done (task_id, status, attempts, stalls, agent_id, started_at, result)
-        SELECT g.task_id, 0, g.attempts + 1, g.stalls, h.agent_id, h.claimed_at, nullif(r.result, '')::jsonb
+        SELECT g.task_id, queue.outcome_completed(), g.attempts + 1, g.stalls, h.agent_id, h.claimed_at, nullif(r.result, '')::jsonb
         FROM gone g
         JOIN held h ON h.id = g.lease_id
         LEFT JOIN unnest(p_tasks, p_results) AS r(task_id, result)
@@ -2114,6 +2205,61 @@ BEGIN
         GROUP BY l.job_id, l.organisation_id
     ) j;
     RETURN tallies;
+END
+$$;
+
+CREATE FUNCTION queue.write_outcomes(p_endings queue.ending[], p_closed uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    lanes bigint[];
+    has record;
+BEGIN
+    SELECT bool_or(e.verdict = queue.outcome_failed()) AS failures,
+           bool_or(e.verdict >= queue.outcome_retry()) AS returns
+    INTO has FROM unnest(p_endings) e;
+    INSERT INTO queue.done (
+        task_id, status, code, attempts, stalls, agent_id, started_at, error, result)
+    SELECT e.task_id, least(e.verdict, queue.outcome_cancelled()), e.code,
+           e.attempts + CASE WHEN e.verdict <= queue.outcome_skipped() THEN 1 ELSE 0 END,
+           e.stalls, e.agent_id, e.claimed_at, e.error, e.result::jsonb
+    FROM unnest(p_endings) e
+    WHERE e.verdict <= queue.outcome_cancelled() OR e.job_id = ANY (p_closed);
+
+    IF has.failures THEN
+        INSERT INTO queue.dead_letter (task_id, organisation_id, job_id, kind, code, error)
+        SELECT e.task_id, e.organisation_id, e.job_id, t.kind, e.code, e.error
+        FROM unnest(p_endings) e
+        CROSS JOIN LATERAL (SELECT t.kind FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
+        WHERE e.verdict = queue.outcome_failed();
+    END IF;
+
+    IF has.returns THEN
+        INSERT INTO queue.waiting (task_id, lane_id, priority, run_at, attempts, stalls, deadline)
+        SELECT e.task_id, e.lane_id, e.priority, e.run_at,
+               e.attempts + CASE WHEN e.verdict = queue.outcome_retry() THEN 1 ELSE 0 END,
+               e.stalls, t.deadline
+        FROM unnest(p_endings) e
+        CROSS JOIN LATERAL (SELECT t.deadline FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
+        WHERE e.verdict >= queue.outcome_retry() AND e.run_at > now() AND e.job_id <> ALL (p_closed);
+
+        INSERT INTO queue.ready (task_id, lane_id, priority, attempts, stalls, deadline)
+        SELECT e.task_id, e.lane_id, e.priority,
+               e.attempts + CASE WHEN e.verdict = queue.outcome_retry() THEN 1 ELSE 0 END,
+               e.stalls, t.deadline
+        FROM unnest(p_endings) e
+        CROSS JOIN LATERAL (SELECT t.deadline FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
+        WHERE e.verdict >= queue.outcome_retry() AND (e.run_at IS NULL OR e.run_at <= now())
+            AND e.job_id <> ALL (p_closed);
+        lanes := ARRAY(
+            SELECT DISTINCT e.lane_id FROM unnest(p_endings) e
+            WHERE e.verdict >= queue.outcome_retry() ORDER BY 1);
+        PERFORM l.id FROM queue.lane l WHERE l.id = ANY (lanes) ORDER BY l.id FOR KEY SHARE;
+        PERFORM queue.wake_lanes(lanes);
+    END IF;
 END
 $$;
 
@@ -2151,8 +2297,9 @@ CREATE FUNCTION queue.write_tasks(p_tasks queue.new_task[], p_ids bigint[], p_ov
         INSERT INTO queue.overflow (job_id, task_id)
         SELECT job_id, id FROM added WHERE over
     )
-    INSERT INTO queue.ready (lane_id, priority, task_id, deadline)
-    SELECT lane_id, priority, id, deadline
+    -- The turn of a first attempt is its id, by which queue.raise_priorities finds the row.
+    INSERT INTO queue.ready (lane_id, priority, turn, task_id, deadline)
+    SELECT lane_id, priority, id, id, deadline
     FROM added WHERE NOT over AND (run_at IS NULL OR run_at <= now())
     ORDER BY id
 $$;
@@ -2173,7 +2320,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION store.known_pages(p_organisations uuid[], p_sites uuid[], p_origins text[], p_hashes bytea[]) RETURNS TABLE("position" bigint, site_id uuid, last_visit_at timestamp with time zone, last_contentful_at timestamp with time zone, last_etag text, last_modified timestamp with time zone, looks double precision, changes double precision, seconds double precision, failures integer, due_at timestamp with time zone, version_id bigint, content_hash bytea)
+CREATE FUNCTION store.look_up_pages(p_organisations uuid[], p_sites uuid[], p_origins text[], p_variants bytea[], p_hashes bytea[]) RETURNS TABLE("position" bigint, site_id uuid, last_visit_at timestamp with time zone, last_contentful_at timestamp with time zone, last_etag text, last_modified timestamp with time zone, looks double precision, changes double precision, seconds double precision, failures integer, due_at timestamp with time zone, version_id bigint, content_hash bytea, variant bytea)
     LANGUAGE plpgsql STABLE
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
@@ -2184,15 +2331,16 @@ BEGIN
     SELECT
         wanted.position, s.id, c.last_visit_at, c.last_contentful_at, c.last_etag, c.last_modified,
         coalesce(c.looks, 0), coalesce(c.changes, 0), coalesce(c.seconds, 0),
-        coalesce(c.failures, 0), c.due_at, p.version_id, p.content_hash
-    FROM unnest(p_organisations, p_sites, p_origins, p_hashes) WITH ORDINALITY
-        AS wanted (organisation_id, site_id, origin, hash, position)
+        coalesce(c.failures, 0), c.due_at, p.version_id, p.content_hash, p.variant
+    FROM unnest(p_organisations, p_sites, p_origins, p_variants, p_hashes) WITH ORDINALITY
+        AS wanted (organisation_id, site_id, origin, variant, hash, position)
     LEFT JOIN LATERAL (
         SELECT wanted.site_id AS id WHERE wanted.site_id IS NOT NULL
         UNION ALL
         SELECT i.id FROM store.site i
         WHERE wanted.site_id IS NULL AND i.organisation_id = wanted.organisation_id
-            AND i.base_url = wanted.origin AND i.implicit AND i.deleted_at IS NULL
+            AND i.base_url = wanted.origin AND i.variant = wanted.variant
+            AND i.implicit AND i.deleted_at IS NULL
     ) s ON true
     LEFT JOIN LATERAL (
         SELECT u.id FROM frontier.url u
@@ -2202,7 +2350,7 @@ BEGIN
         SELECT c.* FROM frontier.candidate c WHERE c.site_id = s.id AND c.url_id = u.id OFFSET 0
     ) c ON true
     LEFT JOIN LATERAL (
-        SELECT p.version_id, p.content_hash FROM store.page p
+        SELECT p.version_id, p.content_hash, p.variant FROM store.page p
         WHERE p.site_id = c.site_id AND p.url_id = c.url_id OFFSET 0
     ) p ON true;
 END
@@ -2223,7 +2371,7 @@ CREATE FUNCTION store.move_pages(come bigint[], gone bigint[]) RETURNS void
     ON CONFLICT (group_id) DO UPDATE SET pages = g.pages + excluded.pages
 $$;
 
-CREATE FUNCTION store.record(p_sightings store.new_sighting[]) RETURNS SETOF store.seen
+CREATE FUNCTION store.record_pages(p_sightings store.new_sighting[]) RETURNS SETOF store.seen
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
@@ -2233,9 +2381,9 @@ CREATE FUNCTION store.record(p_sightings store.new_sighting[]) RETURNS SETOF sto
     AS $$
 DECLARE
     finds store.find[];
-    made bigint;
+    inserted bigint;
 BEGIN
-    -- The pages as they are, locked, and what each sighting means for its own.
+    -- The present pages, locked, and the effect of each sighting on its page.
     finds := ARRAY(
         SELECT ROW(
             coalesce(p.id, (x.s).page_id), p.id IS NULL, p.version_id,
@@ -2252,28 +2400,30 @@ BEGIN
             SELECT CASE
                 WHEN (x.s).content_hash IS NULL THEN 1
                 WHEN p.version_id IS NULL THEN 0
+                WHEN (x.s).variant <> p.variant
+                    AND (p.variant <> '\x00' OR (x.s).content_hash = p.content_hash) THEN 0
                 WHEN (x.s).content_hash = p.content_hash THEN 1
                 WHEN (x.s).alike AND (x.s).compared_with = p.version_id THEN 1
                 ELSE 2 END AS change
             OFFSET 0) c);
 
-    -- One write of each page, whatever became of it.
+    -- One write for each page.
     INSERT INTO store.page (
         id, organisation_id, site_id, url_id, first_seen_at, last_seen_at, version_id,
-        version_number, content_hash, extractor_version, changed_at)
+        version_number, content_hash, extractor_version, changed_at, variant)
     SELECT (x.f).page_id, (x.s).organisation_id, (x.s).site_id, (x.s).url_id, (x.s).seen_at,
            (x.s).seen_at, (x.f).version_id, (x.f).number, (x.s).content_hash,
            CASE WHEN (x.f).change = 0 THEN (x.s).extractor_version END,
-           CASE WHEN (x.f).change = 0 THEN (x.s).seen_at END
+           CASE WHEN (x.f).change = 0 THEN (x.s).seen_at END, (x.s).variant
     FROM (SELECT unnest(p_sightings) AS s, unnest(finds) AS f OFFSET 0) x
     WHERE (x.f).is_new
     ON CONFLICT (site_id, url_id) DO NOTHING;
-    GET DIAGNOSTICS made = ROW_COUNT;
-    IF made < (SELECT count(*) FROM unnest(finds) f WHERE f.is_new) THEN
-        RAISE EXCEPTION 'another visit made the page meanwhile'
+    GET DIAGNOSTICS inserted = ROW_COUNT;
+    IF inserted < (SELECT count(*) FROM unnest(finds) f WHERE f.is_new) THEN
+        RAISE EXCEPTION 'another visit inserted the page meanwhile'
         USING ERRCODE = 'serialization_failure';
     END IF;
-    IF made < cardinality(finds) THEN
+    IF inserted < cardinality(finds) THEN
         UPDATE store.page p
         SET last_seen_at = greatest(p.last_seen_at, (x.s).seen_at),
             returned_at = CASE WHEN p.gone_at IS NULL THEN p.returned_at ELSE (x.s).seen_at END,
@@ -2282,7 +2432,8 @@ BEGIN
                 CASE WHEN (x.f).change = 1 THEN p.content_hash ELSE (x.s).content_hash END,
             extractor_version = CASE
                 WHEN (x.f).change = 1 THEN p.extractor_version ELSE (x.s).extractor_version END,
-            changed_at = CASE WHEN (x.f).change = 1 THEN p.changed_at ELSE (x.s).seen_at END
+            changed_at = CASE WHEN (x.f).change = 1 THEN p.changed_at ELSE (x.s).seen_at END,
+            variant = CASE WHEN (x.f).change = 1 THEN p.variant ELSE (x.s).variant END
         FROM (SELECT unnest(p_sightings) AS s, unnest(finds) AS f OFFSET 0) x
         WHERE p.id = (x.f).page_id AND NOT (x.f).is_new;
     END IF;
@@ -2290,22 +2441,24 @@ BEGIN
     INSERT INTO store.version (
         id, organisation_id, page_id, number, visit_id, job_id, fetched_at, content_hash,
         extractor_version, status, content_type, title, language, page_type, text, markdown,
-        metadata, links, warning, sha256)
+        metadata, links, warning, sha256, variant)
     OVERRIDING SYSTEM VALUE
     SELECT (x.f).version_id, (x.s).organisation_id, (x.f).page_id, (x.f).number, (x.s).visit_id,
            (x.s).job_id, (x.s).seen_at, (x.s).content_hash, (x.s).extractor_version, (x.s).status,
            (x.s).content_type, (x.s).title, (x.s).language, (x.s).page_type, (x.s).text,
-           (x.s).markdown, (x.s).metadata::jsonb, (x.s).links::jsonb, (x.s).warning, (x.s).sha256
+           (x.s).markdown, (x.s).metadata::jsonb, (x.s).links::jsonb, (x.s).warning, (x.s).sha256,
+           (x.s).variant
     FROM (SELECT unnest(p_sightings) AS s, unnest(finds) AS f OFFSET 0) x
     WHERE (x.f).change <> 1;
 
-    -- Told are new and changed pages, those that came back, and changes that do not count.
+    -- Change events: new, changed and returned pages; not the first version of another variant, and not
+    -- a page that differs only in what its site ignores.
     INSERT INTO store.change (
         organisation_id, site_id, page_id, url_id, status, source, detected_at, version_id,
         previous_version_id, job_id, added_lines, removed_lines, added_words, removed_words)
     SELECT
         (x.s).organisation_id, (x.s).site_id, (x.f).page_id, (x.s).url_id,
-        -- Who was told that a page is gone is told that it is there again.
+        -- A page that was reported as removed is reported as new when it returns.
         CASE WHEN (x.f).returned OR (x.f).change = 0 THEN 'new'
             WHEN (x.f).change = 1 THEN 'same' ELSE 'changed' END,
         'visit', (x.s).seen_at, (x.f).version_id, (x.f).before_id, (x.s).job_id,
@@ -2314,7 +2467,7 @@ BEGIN
         CASE WHEN (x.s).compared_with = (x.f).before_id THEN (x.s).added_words END,
         CASE WHEN (x.s).compared_with = (x.f).before_id THEN (x.s).removed_words END
     FROM (SELECT unnest(p_sightings) AS s, unnest(finds) AS f OFFSET 0) x
-    WHERE (x.f).change <> 1 OR (x.f).returned OR (x.f).differs;
+    WHERE (x.f).returned OR (x.f).change = 2 OR (x.f).change = 0 AND (x.f).before_id IS NULL;
 
     INSERT INTO store.sighting (organisation_id, site_id, page_id, version_id, seen_at)
     SELECT (x.s).organisation_id, (x.s).site_id, (x.f).page_id, (x.f).version_id, (x.s).seen_at
@@ -2347,20 +2500,6 @@ $$;
 
 COMMENT ON FUNCTION tenancy.isolate(target regclass, predicate text) IS 'Give a table that belongs to organisations its row-level security and its grants.';
 
-CREATE FUNCTION tenancy.refused(p_key uuid, p_organisation uuid) RETURNS text
-    LANGUAGE sql STABLE
-    AS $$
-    SELECT CASE
-        WHEN p_key IS NULL THEN
-            CASE WHEN EXISTS (SELECT FROM tenancy.api_key a WHERE a.revoked_at IS NULL)
-                THEN 'asker' END
-        WHEN NOT EXISTS (
-            SELECT FROM tenancy.api_key a
-            WHERE a.id = p_key AND a.organisation_id = p_organisation AND a.revoked_at IS NULL
-                AND 'write' = ANY (a.scopes))
-        THEN 'asker' END
-$$;
-
 CREATE FUNCTION tenancy.share(target regclass) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -2371,6 +2510,20 @@ END
 $$;
 
 COMMENT ON FUNCTION tenancy.share(target regclass) IS 'Grant a table that belongs to no organisation: workers write it, tenants read it.';
+
+CREATE FUNCTION tenancy.write_denial(p_key uuid, p_organisation uuid) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT CASE
+        WHEN p_key IS NULL THEN
+            CASE WHEN EXISTS (SELECT FROM tenancy.api_key)
+                THEN 'caller' END
+        WHEN NOT EXISTS (
+            SELECT FROM tenancy.api_key a
+            WHERE a.id = p_key AND a.organisation_id = p_organisation AND a.revoked_at IS NULL
+                AND 'write' = ANY (a.scopes))
+        THEN 'caller' END
+$$;
 
 CREATE FUNCTION unobtanium.part_of(visit bigint, number smallint) RETURNS bigint
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -2692,17 +2845,19 @@ WITH (fillfactor='50');
 
 ALTER TABLE ONLY queue.quota FORCE ROW LEVEL SECURITY;
 
-CREATE SEQUENCE queue.turn_number
+ALTER TABLE queue.task ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME queue.task_id_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
     NO MAXVALUE
-    CACHE 1;
+    CACHE 1
+);
 
 CREATE TABLE queue.ready (
     lane_id bigint NOT NULL,
     priority smallint NOT NULL,
-    turn bigint DEFAULT nextval('queue.turn_number'::regclass) NOT NULL,
+    turn bigint DEFAULT nextval('queue.task_id_seq'::regclass) NOT NULL,
     task_id bigint NOT NULL,
     attempts smallint DEFAULT 0 NOT NULL,
     stalls smallint DEFAULT 0 NOT NULL,
@@ -2871,7 +3026,7 @@ CREATE VIEW bee.tasks WITH (security_invoker='true') AS
     bee.content_type((task).job_id, ((result ->> 'visit_id'::text))::bigint) AS content_type,
     error,
     GREATEST((attempts - 1), 0) AS retry_count,
-    ((- (task).priority))::real AS priority_score
+    ((((1000 - (task).priority))::numeric / 1000.0))::real AS priority_score
    FROM queue.place p
   WHERE ((task).kind = 'single_urls'::text);
 
@@ -3314,6 +3469,7 @@ CREATE TABLE store.site (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     deleted_at timestamp with time zone,
     purge boolean DEFAULT false NOT NULL,
+    variant bytea DEFAULT '\x'::bytea NOT NULL,
     CONSTRAINT site_check CHECK (((NOT purge) OR (deleted_at IS NOT NULL))),
     CONSTRAINT site_created_by_check CHECK ((length(created_by) <= 300)),
     CONSTRAINT site_name_check CHECK (((name <> ''::text) AND (length(name) <= 300))),
@@ -3327,6 +3483,7 @@ CREATE VIEW lexicon.crawl_job WITH (security_invoker='true') AS
     COALESCE(((j.options ->> 'site_id'::text))::uuid, ( SELECT s.id
            FROM store.site s
           WHERE ((s.organisation_id = j.organisation_id) AND s.implicit AND (s.deleted_at IS NULL) AND (s.base_url = "substring"((j.options ->> 'url'::text), '^https?://[^/]+'::text)))
+          ORDER BY s.variant
          LIMIT 1)) AS website_id,
     (COALESCE(( SELECT h.kind
            FROM queue.schedule h
@@ -3428,7 +3585,8 @@ CREATE TABLE store.page (
     extractor_version smallint,
     changed_at timestamp with time zone,
     gone_at timestamp with time zone,
-    returned_at timestamp with time zone
+    returned_at timestamp with time zone,
+    variant bytea DEFAULT '\x'::bytea NOT NULL
 )
 WITH (fillfactor='80');
 
@@ -4032,15 +4190,6 @@ ALTER TABLE queue.statistic ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
-ALTER TABLE queue.task ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME queue.task_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
-);
-
 CREATE TABLE queue.unique_key (
     scope uuid NOT NULL,
     key uuid NOT NULL,
@@ -4297,6 +4446,7 @@ CREATE TABLE store.snapshot (
     markdown text NOT NULL,
     extracted jsonb,
     gone boolean DEFAULT false NOT NULL,
+    variant bytea DEFAULT '\x'::bytea NOT NULL,
     CONSTRAINT snapshot_url_hash_check CHECK ((length(url_hash) = 32))
 );
 
@@ -4339,6 +4489,69 @@ CREATE TABLE tenancy.api_key (
 );
 
 ALTER TABLE ONLY tenancy.api_key FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE tenancy.audit_entry (
+    id bigint NOT NULL,
+    organisation_id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    actor text NOT NULL,
+    api_key_id uuid,
+    channel text NOT NULL,
+    action text NOT NULL,
+    target text,
+    detail jsonb DEFAULT '{}'::jsonb NOT NULL,
+    client text,
+    CONSTRAINT audit_entry_action_check CHECK ((action <> ''::text)),
+    CONSTRAINT audit_entry_channel_check CHECK ((channel = ANY (ARRAY['api'::text, 'dashboard'::text])))
+);
+
+ALTER TABLE ONLY tenancy.audit_entry FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE tenancy.audit_entry ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME tenancy.audit_entry_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE tenancy.session (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    organisation_id uuid NOT NULL,
+    api_key_id uuid,
+    admin_hash bytea,
+    hash bytea NOT NULL,
+    previous_hash bytea,
+    rotated_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    revoked_at timestamp with time zone,
+    client text,
+    user_agent text,
+    CONSTRAINT session_admin_hash_check CHECK ((length(admin_hash) = 32)),
+    CONSTRAINT session_check CHECK (((api_key_id IS NULL) <> (admin_hash IS NULL))),
+    CONSTRAINT session_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT session_previous_hash_check CHECK ((length(previous_hash) = 32))
+);
+
+ALTER TABLE ONLY tenancy.session FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE tenancy.share_link (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    organisation_id uuid NOT NULL,
+    hash bytea NOT NULL,
+    path text NOT NULL,
+    title text NOT NULL,
+    created_by text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    revoked_at timestamp with time zone,
+    CONSTRAINT share_link_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT share_link_path_check CHECK ((path ~~ '/%'::text))
+);
+
+ALTER TABLE ONLY tenancy.share_link FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE tenancy.usage (
     organisation_id uuid NOT NULL,
@@ -4654,6 +4867,9 @@ ALTER TABLE ONLY deliver.delivery
     ADD CONSTRAINT delivery_pkey PRIMARY KEY (endpoint_id, number);
 
 ALTER TABLE ONLY deliver.endpoint
+    ADD CONSTRAINT endpoint_owner_key UNIQUE (organisation_id, id);
+
+ALTER TABLE ONLY deliver.endpoint
     ADD CONSTRAINT endpoint_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY deliver.inbox
@@ -4676,6 +4892,9 @@ ALTER TABLE ONLY frontier.url
 
 ALTER TABLE ONLY frontier.url
     ADD CONSTRAINT url_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.application
+    ADD CONSTRAINT application_owner_key UNIQUE (organisation_id, id);
 
 ALTER TABLE ONLY knowledge.application
     ADD CONSTRAINT application_pkey PRIMARY KEY (id);
@@ -4711,6 +4930,9 @@ ALTER TABLE ONLY knowledge.model
     ADD CONSTRAINT model_organisation_id_name_dimension_digest_key UNIQUE (organisation_id, name, dimension, digest);
 
 ALTER TABLE ONLY knowledge.model
+    ADD CONSTRAINT model_owner_key UNIQUE (organisation_id, id);
+
+ALTER TABLE ONLY knowledge.model
     ADD CONSTRAINT model_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY knowledge.posting
@@ -4718,6 +4940,9 @@ ALTER TABLE ONLY knowledge.posting
 
 ALTER TABLE ONLY knowledge.segment
     ADD CONSTRAINT segment_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY knowledge.source
+    ADD CONSTRAINT source_owner_key UNIQUE (organisation_id, id);
 
 ALTER TABLE ONLY knowledge.source
     ADD CONSTRAINT source_pkey PRIMARY KEY (id);
@@ -4819,6 +5044,9 @@ ALTER TABLE ONLY queue.ready
     ADD CONSTRAINT ready_pkey PRIMARY KEY (lane_id, priority, turn);
 
 ALTER TABLE ONLY queue.schedule
+    ADD CONSTRAINT schedule_owner_key UNIQUE (organisation_id, id);
+
+ALTER TABLE ONLY queue.schedule
     ADD CONSTRAINT schedule_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY queue.schedule_run
@@ -4879,10 +5107,13 @@ ALTER TABLE ONLY store.site_config
     ADD CONSTRAINT site_config_pkey PRIMARY KEY (site_id, number);
 
 ALTER TABLE ONLY store.site
+    ADD CONSTRAINT site_owner_key UNIQUE (organisation_id, id);
+
+ALTER TABLE ONLY store.site
     ADD CONSTRAINT site_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY store.snapshot
-    ADD CONSTRAINT snapshot_pkey PRIMARY KEY (organisation_id, url_hash, tag);
+    ADD CONSTRAINT snapshot_pkey PRIMARY KEY (organisation_id, url_hash, tag, variant);
 
 ALTER TABLE ONLY store.sweep
     ADD CONSTRAINT sweep_pkey PRIMARY KEY (site_id, plan);
@@ -4899,6 +5130,9 @@ ALTER TABLE ONLY tenancy.api_key
 ALTER TABLE ONLY tenancy.api_key
     ADD CONSTRAINT api_key_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY tenancy.audit_entry
+    ADD CONSTRAINT audit_entry_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY tenancy.member
     ADD CONSTRAINT member_pkey PRIMARY KEY (id);
 
@@ -4907,6 +5141,21 @@ ALTER TABLE ONLY tenancy.organisation
 
 ALTER TABLE ONLY tenancy.organisation
     ADD CONSTRAINT organisation_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY tenancy.session
+    ADD CONSTRAINT session_hash_key UNIQUE (hash);
+
+ALTER TABLE ONLY tenancy.session
+    ADD CONSTRAINT session_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY tenancy.session
+    ADD CONSTRAINT session_previous_hash_key UNIQUE (previous_hash);
+
+ALTER TABLE ONLY tenancy.share_link
+    ADD CONSTRAINT share_link_hash_key UNIQUE (hash);
+
+ALTER TABLE ONLY tenancy.share_link
+    ADD CONSTRAINT share_link_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY tenancy.usage
     ADD CONSTRAINT usage_pkey PRIMARY KEY (organisation_id, day, api_key);
@@ -5171,7 +5420,7 @@ CREATE INDEX page_url_idx ON store.page USING btree (url_id);
 
 CREATE INDEX site_config_idx ON store.site USING gin (config jsonb_path_ops);
 
-CREATE UNIQUE INDEX site_implicit_key ON store.site USING btree (organisation_id, base_url) WHERE (implicit AND (deleted_at IS NULL));
+CREATE UNIQUE INDEX site_implicit_key ON store.site USING btree (organisation_id, base_url, variant) WHERE (implicit AND (deleted_at IS NULL));
 
 CREATE INDEX site_listing_idx ON store.site USING btree (organisation_id, created_at, id) WHERE (deleted_at IS NULL);
 
@@ -5191,11 +5440,25 @@ CREATE INDEX version_sha256_idx ON store.version USING btree (sha256) WHERE (sha
 
 CREATE INDEX api_key_organisation_id_idx ON tenancy.api_key USING btree (organisation_id, created_at);
 
-CREATE UNIQUE INDEX member_email_key ON tenancy.member USING btree (lower(email));
+CREATE INDEX audit_entry_created_idx ON tenancy.audit_entry USING brin (created_at);
+
+CREATE INDEX audit_entry_organisation_idx ON tenancy.audit_entry USING btree (organisation_id, id);
+
+CREATE UNIQUE INDEX member_email_key ON tenancy.member USING btree (organisation_id, lower(email));
 
 CREATE INDEX member_organisation_id_idx ON tenancy.member USING btree (organisation_id);
 
 CREATE UNIQUE INDEX organisation_name_key ON tenancy.organisation USING btree (lower(name));
+
+CREATE INDEX session_api_key_idx ON tenancy.session USING btree (api_key_id) WHERE (api_key_id IS NOT NULL);
+
+CREATE INDEX session_expires_idx ON tenancy.session USING btree (expires_at);
+
+CREATE INDEX session_organisation_idx ON tenancy.session USING btree (organisation_id, created_at);
+
+CREATE INDEX share_link_expires_idx ON tenancy.share_link USING btree (expires_at);
+
+CREATE INDEX share_link_organisation_idx ON tenancy.share_link USING btree (organisation_id, created_at);
 
 ALTER INDEX archive.file_pkey ATTACH PARTITION archive.file_default_pkey;
 
@@ -5266,7 +5529,7 @@ CREATE TRIGGER count_moved_pages AFTER UPDATE ON store.likeness REFERENCING OLD 
 CREATE TRIGGER count_new_pages AFTER INSERT ON store.likeness REFERENCING NEW TABLE AS come FOR EACH STATEMENT EXECUTE FUNCTION store.count_pages();
 
 ALTER TABLE ONLY deliver.delivery
-    ADD CONSTRAINT delivery_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES deliver.endpoint(id) ON DELETE CASCADE;
+    ADD CONSTRAINT delivery_endpoint_id_fkey FOREIGN KEY (organisation_id, endpoint_id) REFERENCES deliver.endpoint(organisation_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY deliver.endpoint
     ADD CONSTRAINT endpoint_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
@@ -5287,19 +5550,19 @@ ALTER TABLE ONLY knowledge.chunk
     ADD CONSTRAINT chunk_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY knowledge.entry
-    ADD CONSTRAINT entry_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
+    ADD CONSTRAINT entry_source_id_fkey FOREIGN KEY (organisation_id, source_id) REFERENCES knowledge.source(organisation_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY knowledge.generation
-    ADD CONSTRAINT generation_model_id_fkey FOREIGN KEY (model_id) REFERENCES knowledge.model(id) ON DELETE CASCADE;
+    ADD CONSTRAINT generation_model_id_fkey FOREIGN KEY (organisation_id, model_id) REFERENCES knowledge.model(organisation_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY knowledge.generation
-    ADD CONSTRAINT generation_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
+    ADD CONSTRAINT generation_source_id_fkey FOREIGN KEY (organisation_id, source_id) REFERENCES knowledge.source(organisation_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY knowledge.intake
     ADD CONSTRAINT intake_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY knowledge.intake
-    ADD CONSTRAINT intake_source_id_fkey FOREIGN KEY (source_id) REFERENCES knowledge.source(id) ON DELETE CASCADE;
+    ADD CONSTRAINT intake_source_id_fkey FOREIGN KEY (organisation_id, source_id) REFERENCES knowledge.source(organisation_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY knowledge.model
     ADD CONSTRAINT model_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
@@ -5311,10 +5574,13 @@ ALTER TABLE ONLY knowledge.segment
     ADD CONSTRAINT segment_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY knowledge.source
-    ADD CONSTRAINT source_application_id_fkey FOREIGN KEY (application_id) REFERENCES knowledge.application(id) ON DELETE CASCADE;
+    ADD CONSTRAINT source_application_id_fkey FOREIGN KEY (organisation_id, application_id) REFERENCES knowledge.application(organisation_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY knowledge.source
     ADD CONSTRAINT source_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY knowledge.source
+    ADD CONSTRAINT source_site_id_fkey FOREIGN KEY (organisation_id, site_id) REFERENCES store.site(organisation_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY knowledge.vector
     ADD CONSTRAINT vector_chunk_id_fkey FOREIGN KEY (chunk_id) REFERENCES knowledge.chunk(id) ON DELETE CASCADE;
@@ -5323,10 +5589,16 @@ ALTER TABLE ONLY queue.job
     ADD CONSTRAINT job_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY queue.schedule
+    ADD CONSTRAINT schedule_application_id_fkey FOREIGN KEY (organisation_id, application_id) REFERENCES knowledge.application(organisation_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY queue.schedule
     ADD CONSTRAINT schedule_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY queue.schedule_run
-    ADD CONSTRAINT schedule_run_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES queue.schedule(id) ON DELETE CASCADE;
+    ADD CONSTRAINT schedule_run_schedule_id_fkey FOREIGN KEY (organisation_id, schedule_id) REFERENCES queue.schedule(organisation_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY queue.schedule
+    ADD CONSTRAINT schedule_site_id_fkey FOREIGN KEY (organisation_id, site_id) REFERENCES store.site(organisation_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY store.duplicate_group
     ADD CONSTRAINT duplicate_group_group_id_fkey FOREIGN KEY (group_id) REFERENCES store.content_hash(id) ON DELETE CASCADE;
@@ -5338,13 +5610,16 @@ ALTER TABLE ONLY store.likeness
     ADD CONSTRAINT likeness_page_id_fkey FOREIGN KEY (page_id) REFERENCES store.page(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY store.page
-    ADD CONSTRAINT page_site_id_fkey FOREIGN KEY (site_id) REFERENCES store.site(id) ON DELETE CASCADE;
+    ADD CONSTRAINT page_site_id_fkey FOREIGN KEY (organisation_id, site_id) REFERENCES store.site(organisation_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY store.site_config
-    ADD CONSTRAINT site_config_site_id_fkey FOREIGN KEY (site_id) REFERENCES store.site(id) ON DELETE CASCADE;
+    ADD CONSTRAINT site_config_site_id_fkey FOREIGN KEY (organisation_id, site_id) REFERENCES store.site(organisation_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY store.site
     ADD CONSTRAINT site_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY store.sweep
+    ADD CONSTRAINT sweep_site_id_fkey FOREIGN KEY (organisation_id, site_id) REFERENCES store.site(organisation_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY store.version
     ADD CONSTRAINT version_page_id_fkey FOREIGN KEY (page_id) REFERENCES store.page(id) ON DELETE CASCADE;
@@ -5355,8 +5630,20 @@ ALTER TABLE ONLY tenancy.api_key
 ALTER TABLE ONLY tenancy.api_key
     ADD CONSTRAINT api_key_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY tenancy.audit_entry
+    ADD CONSTRAINT audit_entry_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY tenancy.member
     ADD CONSTRAINT member_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY tenancy.session
+    ADD CONSTRAINT session_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES tenancy.api_key(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY tenancy.session
+    ADD CONSTRAINT session_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY tenancy.share_link
+    ADD CONSTRAINT share_link_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY tenancy.usage
     ADD CONSTRAINT usage_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES tenancy.organisation(id) ON DELETE CASCADE;
@@ -5791,15 +6078,27 @@ CREATE POLICY worker ON store.version TO trapline_worker USING (true);
 
 ALTER TABLE tenancy.api_key ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE tenancy.audit_entry ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE tenancy.member ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE tenancy.organisation ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE tenancy.session ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE tenancy.share_link ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY tenant ON tenancy.api_key TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON tenancy.audit_entry TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON tenancy.member TO trapline_tenant USING (((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)) AND ((( SELECT auth.uid() AS uid) IS NULL) OR (id = ( SELECT auth.uid() AS uid)))));
 
 CREATE POLICY tenant ON tenancy.organisation TO trapline_tenant USING ((id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON tenancy.session TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
+
+CREATE POLICY tenant ON tenancy.share_link TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
 CREATE POLICY tenant ON tenancy.usage TO trapline_tenant USING ((organisation_id = ( SELECT tenancy.current_organisation() AS current_organisation)));
 
@@ -5807,9 +6106,15 @@ ALTER TABLE tenancy.usage ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY worker ON tenancy.api_key TO trapline_worker USING (true);
 
+CREATE POLICY worker ON tenancy.audit_entry TO trapline_worker USING (true);
+
 CREATE POLICY worker ON tenancy.member TO trapline_worker USING (true);
 
 CREATE POLICY worker ON tenancy.organisation TO trapline_worker USING (true);
+
+CREATE POLICY worker ON tenancy.session TO trapline_worker USING (true);
+
+CREATE POLICY worker ON tenancy.share_link TO trapline_worker USING (true);
 
 CREATE POLICY worker ON tenancy.usage TO trapline_worker USING (true);
 
@@ -5959,8 +6264,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.leased TO trapline_worker;
 GRANT SELECT ON TABLE queue.quota TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.quota TO trapline_worker;
 
-GRANT USAGE ON SEQUENCE queue.turn_number TO trapline_worker;
-GRANT USAGE ON SEQUENCE queue.turn_number TO trapline_tenant;
+GRANT USAGE ON SEQUENCE queue.task_id_seq TO trapline_worker;
+GRANT USAGE ON SEQUENCE queue.task_id_seq TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.ready TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.ready TO trapline_worker;
@@ -6180,9 +6485,6 @@ GRANT SELECT ON TABLE queue.statistic_day TO trapline_tenant;
 GRANT USAGE ON SEQUENCE queue.statistic_id_seq TO trapline_worker;
 GRANT USAGE ON SEQUENCE queue.statistic_id_seq TO trapline_tenant;
 
-GRANT USAGE ON SEQUENCE queue.task_id_seq TO trapline_worker;
-GRANT USAGE ON SEQUENCE queue.task_id_seq TO trapline_tenant;
-
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.unique_key TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE queue.unique_key TO trapline_worker;
 
@@ -6230,6 +6532,15 @@ GRANT USAGE ON SEQUENCE store.version_id_seq TO trapline_tenant;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.api_key TO trapline_worker;
+
+GRANT SELECT,INSERT ON TABLE tenancy.audit_entry TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.audit_entry TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.session TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.session TO trapline_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.share_link TO trapline_tenant;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.share_link TO trapline_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.usage TO trapline_tenant;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE tenancy.usage TO trapline_worker;

@@ -51,11 +51,16 @@ class TopStatementsRow(Struct, frozen=True, gc=False):
     rows: int
 
 
-class SlowNowRow(Struct, frozen=True, gc=False):
+class RunningStatementsRow(Struct, frozen=True, gc=False):
     pid: int
     seconds: float
     waits_for: str
     query: str
+
+
+class DatabaseSizeRow(Struct, frozen=True, gc=False):
+    bytes: int
+    version: str
 
 
 _CONNECTION_STATES: Final = """
@@ -69,7 +74,7 @@ GROUP BY 1 ORDER BY 1
 
 
 async def connection_states(conn: Connection) -> list[ConnectionStatesRow]:
-    """How many connections to this database there are in each state."""
+    """The number of connections to this database, by state."""
     return [ConnectionStatesRow(*row) for row in await conn.fetch(_CONNECTION_STATES)]
 
 
@@ -87,7 +92,7 @@ ORDER BY pg_total_relation_size(relid) DESC LIMIT $2::integer
 async def table_statistics(
     conn: Connection, *, schemas: Sequence[str], most: int
 ) -> list[TableStatisticsRow]:
-    """What was read from and written to each of our tables; partitions count as their own."""
+    """Scans, rows and sizes of our tables; partitions count on their own."""
     return [TableStatisticsRow(*row) for row in await conn.fetch(_TABLE_STATISTICS, schemas, most)]
 
 
@@ -104,7 +109,7 @@ ORDER BY pg_relation_size(s.indexrelid) DESC LIMIT $2::integer
 async def unused_indexes(
     conn: Connection, *, schemas: Sequence[str], most: int
 ) -> list[UnusedIndexesRow]:
-    """Indexes that no query has read since the statistics began, and that no constraint needs."""
+    """Indexes that no query has used since the statistics began and no constraint needs."""
     return [UnusedIndexesRow(*row) for row in await conn.fetch(_UNUSED_INDEXES, schemas, most)]
 
 
@@ -135,7 +140,7 @@ ORDER BY "bytes!" - "needed!" DESC LIMIT $3::integer
 async def bloated_indexes(
     conn: Connection, *, schemas: Sequence[str], least_bytes: int, most: int
 ) -> list[BloatedIndexesRow]:
-    """Trees that are larger than their entries would need, by an estimate: eight bytes of overhead and the width of what they hold, at nine tenths full."""
+    """B-trees much larger than their entries need, by an estimate: overhead plus the width of the columns, at a fill factor of 0.9."""
     return [
         BloatedIndexesRow(*row)
         for row in await conn.fetch(_BLOATED_INDEXES, schemas, least_bytes, most)
@@ -151,12 +156,12 @@ FROM observability.pg_stat_statements_top_total_time LIMIT $1::integer
 
 
 async def top_statements(conn: Connection, *, most: int) -> list[TopStatementsRow]:
-    """The statements that took most time together; only where pg_stat_statements is there."""
+    """The statements with the largest total time; needs pg_stat_statements."""
     return [TopStatementsRow(*row) for row in await conn.fetch(_TOP_STATEMENTS, most)]
 
 
-_SLOW_NOW: Final = """
--- name: SlowNow
+_RUNNING_STATEMENTS: Final = """
+-- name: RunningStatements
 SELECT pid AS "pid!", extract(epoch FROM clock_timestamp() - query_start)::double precision AS "seconds!",
     coalesce(wait_event, '')::text AS "waits_for!", query AS "query!"
 FROM pg_stat_activity
@@ -166,6 +171,23 @@ ORDER BY query_start LIMIT $2::integer
 """
 
 
-async def slow_now(conn: Connection, *, longer: timedelta, most: int) -> list[SlowNowRow]:
-    """Statements that have been running for longer than a while."""
-    return [SlowNowRow(*row) for row in await conn.fetch(_SLOW_NOW, longer, most)]
+async def running_statements(
+    conn: Connection, *, longer: timedelta, most: int
+) -> list[RunningStatementsRow]:
+    """Statements that have been running for longer than an interval."""
+    return [
+        RunningStatementsRow(*row) for row in await conn.fetch(_RUNNING_STATEMENTS, longer, most)
+    ]
+
+
+_DATABASE_SIZE: Final = """
+-- name: DatabaseSize
+SELECT pg_database_size(current_database()) AS "bytes!",
+    current_setting('server_version')::text AS "version!"
+"""
+
+
+async def database_size(conn: Connection) -> DatabaseSizeRow:
+    """The size of this database on disk, and the version of its server."""
+    (row,) = await conn.fetch(_DATABASE_SIZE)
+    return DatabaseSizeRow(*row)

@@ -42,7 +42,7 @@ class KeyRow(Struct, frozen=True, gc=False):
     revoked_at: datetime | None
 
 
-class WhoAsksRow(Struct, frozen=True, gc=False):
+class FindCallerRow(Struct, frozen=True, gc=False):
     any_key: bool
     has_default: bool
     api_key_id: ApiKeyId | None
@@ -62,7 +62,7 @@ ON CONFLICT DO NOTHING
 async def ensure_organisation(
     conn: Connection, *, organisation_id: OrganisationId, name: str
 ) -> None:
-    """Create the organisation that acts when no key says otherwise."""
+    """Create the organisation of callers without a key."""
     await conn.execute(_ENSURE_ORGANISATION, organisation_id, name)
 
 
@@ -90,7 +90,7 @@ async def create_organisation(
     max_concurrency: int | None,
     max_pages_per_day: int | None,
 ) -> OrganisationRow | None:
-    """Create an organisation; nothing comes back when the name or the id is taken."""
+    """Create an organisation; no row if the name or the id is taken."""
     row = await conn.fetchrow(
         _CREATE_ORGANISATION, organisation_id, name, foreign_id, max_concurrency, max_pages_per_day
     )
@@ -120,7 +120,7 @@ LIMIT 1
 
 
 async def find_organisation(conn: Connection, *, reference: str) -> OrganisationRow | None:
-    """One organisation by its id, its name or the id that it has in another system."""
+    """One organisation by its id, its name or its id in another system."""
     row = await conn.fetchrow(_FIND_ORGANISATION, reference)
     return None if row is None else OrganisationRow(*row)
 
@@ -191,7 +191,7 @@ RETURNING *
 async def create_member(
     conn: Connection, *, organisation_id: OrganisationId, email: str, full_name: str | None
 ) -> MemberRow | None:
-    """Add a member; nothing comes back when the address is taken."""
+    """Add a member; no row if the organisation has one with that address."""
     row = await conn.fetchrow(_CREATE_MEMBER, organisation_id, email, full_name)
     return None if row is None else MemberRow(*row)
 
@@ -207,6 +207,23 @@ ORDER BY created_at, id
 async def list_members(conn: Connection, *, organisation_id: OrganisationId) -> list[MemberRow]:
     """The members that the caller may see, oldest first."""
     return [MemberRow(*row) for row in await conn.fetch(_LIST_MEMBERS, organisation_id)]
+
+
+_HAS_MEMBER: Final = """
+-- name: HasMember
+SELECT EXISTS (
+    SELECT FROM tenancy.member
+    WHERE id = $1 AND organisation_id = $2
+) AS "has!"
+"""
+
+
+async def has_member(
+    conn: Connection, *, member_id: MemberId, organisation_id: OrganisationId
+) -> bool:
+    """Whether an organisation has a member."""
+    value: bool = await conn.fetchval(_HAS_MEMBER, member_id, organisation_id)
+    return value
 
 
 _DELETE_MEMBER: Final = """
@@ -280,27 +297,43 @@ RETURNING id, organisation_id, name, prefix, scopes, created_by, created_at, las
 async def revoke_key(
     conn: Connection, *, organisation_id: OrganisationId, reference: str
 ) -> KeyRow | None:
-    """End a key by its id or prefix; ending it twice keeps the first time."""
+    """Revoke a key by its id or prefix; a second call keeps the first time."""
     row = await conn.fetchrow(_REVOKE_KEY, organisation_id, reference)
     return None if row is None else KeyRow(*row)
 
 
-_WHO_ASKS: Final = """
--- name: WhoAsks
+_FIND_CALLER: Final = """
+-- name: FindCaller
 SELECT
-    EXISTS (SELECT FROM tenancy.api_key a WHERE a.revoked_at IS NULL) AS "any_key!",
+    EXISTS (SELECT FROM tenancy.api_key) AS "any_key!",
     EXISTS (SELECT FROM tenancy.organisation o WHERE o.id = $1::uuid) AS "has_default!",
     k.id AS "api_key_id?", k.organisation_id AS "organisation_id?", k.scopes AS "scopes?",
     coalesce(k.last_used_at >= now() - interval '1 minute', false) AS "is_noted!"
-FROM (SELECT $2::bytea AS hash) AS asked
-LEFT JOIN tenancy.api_key k ON k.hash = asked.hash AND k.revoked_at IS NULL
+FROM (SELECT $2::bytea AS hash) AS given
+LEFT JOIN tenancy.api_key k ON k.hash = given.hash AND k.revoked_at IS NULL
 """
 
 
-async def who_asks(conn: Connection, *, default_id: UUID, hash: bytes | None) -> WhoAsksRow | None:
-    """All that tells who asks: whether any live key exists, the live key with this hash, and whether the organisation that acts without a key is there."""
-    row = await conn.fetchrow(_WHO_ASKS, default_id, hash)
-    return None if row is None else WhoAsksRow(*row)
+async def find_caller(
+    conn: Connection, *, default_id: UUID, hash: bytes | None
+) -> FindCallerRow | None:
+    """What authentication needs: whether a key was ever created, the live key with this hash, and whether the organisation of callers without a key exists. Revoked keys count: revoking the last key does not open the server."""
+    row = await conn.fetchrow(_FIND_CALLER, default_id, hash)
+    return None if row is None else FindCallerRow(*row)
+
+
+_IS_LIVE_KEY: Final = """
+-- name: IsLiveKey
+SELECT EXISTS (
+    SELECT FROM tenancy.api_key WHERE id = $1 AND revoked_at IS NULL
+) AS "live!"
+"""
+
+
+async def is_live_key(conn: Connection, *, api_key_id: ApiKeyId) -> bool:
+    """Whether a key is not revoked."""
+    value: bool = await conn.fetchval(_IS_LIVE_KEY, api_key_id)
+    return value
 
 
 _TOUCH_KEY: Final = """
@@ -313,7 +346,7 @@ WHERE id = $1
 
 
 async def touch_key(conn: Connection, *, api_key_id: ApiKeyId) -> None:
-    """Note that a key was used; at most once a minute, so that a busy key is not a busy row."""
+    """Record the use of a key, at most once a minute so that a busy key is not a hot row."""
     await conn.execute(_TOUCH_KEY, api_key_id)
 
 
@@ -327,3 +360,14 @@ async def any_key(conn: Connection) -> bool:
     """Whether any live key exists."""
     value: bool = await conn.fetchval(_ANY_KEY)
     return value
+
+
+_DELETE_REVOKED_KEYS: Final = """
+-- name: DeleteRevokedKeys
+DELETE FROM tenancy.api_key WHERE revoked_at IS NOT NULL
+"""
+
+
+async def delete_revoked_keys(conn: Connection) -> int:
+    """Delete the revoked keys of all organisations."""
+    return int((await conn.execute(_DELETE_REVOKED_KEYS)).rpartition(" ")[2])

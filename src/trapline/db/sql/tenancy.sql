@@ -1,11 +1,11 @@
 -- name: EnsureOrganisation :exec
--- Create the organisation that acts when no key says otherwise.
+-- Create the organisation of callers without a key.
 INSERT INTO tenancy.organisation (id, name)
 VALUES (sqlc.arg(organisation_id), sqlc.arg(name))
 ON CONFLICT DO NOTHING;
 
 -- name: CreateOrganisation :one
--- Create an organisation; nothing comes back when the name or the id is taken.
+-- Create an organisation; no row if the name or the id is taken.
 INSERT INTO tenancy.organisation (id, name, foreign_id, max_concurrency, max_pages_per_day)
 VALUES (
     sqlc.arg(organisation_id),
@@ -23,7 +23,7 @@ SELECT * FROM tenancy.organisation
 ORDER BY created_at, id;
 
 -- name: FindOrganisation :one
--- One organisation by its id, its name or the id that it has in another system.
+-- One organisation by its id, its name or its id in another system.
 SELECT * FROM tenancy.organisation
 WHERE id::text = lower(sqlc.arg(reference)::text)
    OR lower(name) = lower(sqlc.arg(reference)::text)
@@ -52,7 +52,7 @@ DELETE FROM tenancy.organisation
 WHERE id = sqlc.arg(organisation_id);
 
 -- name: CreateMember :one
--- Add a member; nothing comes back when the address is taken.
+-- Add a member; no row if the organisation has one with that address.
 INSERT INTO tenancy.member (organisation_id, email, full_name)
 VALUES (sqlc.arg(organisation_id), sqlc.arg(email), sqlc.narg(full_name))
 ON CONFLICT DO NOTHING
@@ -63,6 +63,13 @@ RETURNING *;
 SELECT * FROM tenancy.member
 WHERE organisation_id = sqlc.arg(organisation_id)
 ORDER BY created_at, id;
+
+-- name: HasMember :one
+-- Whether an organisation has a member.
+SELECT EXISTS (
+    SELECT FROM tenancy.member
+    WHERE id = sqlc.arg(member_id) AND organisation_id = sqlc.arg(organisation_id)
+) AS "has!";
 
 -- name: DeleteMember :execrows
 -- Remove a member.
@@ -92,7 +99,7 @@ WHERE organisation_id = sqlc.arg(organisation_id)
 ORDER BY created_at, id;
 
 -- name: RevokeKey :one
--- End a key by its id or prefix; ending it twice keeps the first time.
+-- Revoke a key by its id or prefix; a second call keeps the first time.
 -- returns: KeyRow
 UPDATE tenancy.api_key
 SET revoked_at = coalesce(revoked_at, now())
@@ -100,19 +107,26 @@ WHERE organisation_id = sqlc.arg(organisation_id)
   AND (id::text = lower(sqlc.arg(reference)::text) OR prefix = sqlc.arg(reference)::text)
 RETURNING id, organisation_id, name, prefix, scopes, created_by, created_at, last_used_at, revoked_at;
 
--- name: WhoAsks :one
--- All that tells who asks: whether any live key exists, the live key with this hash, and whether the
--- organisation that acts without a key is there.
+-- name: FindCaller :one
+-- What authentication needs: whether a key was ever created, the live key with this hash, and whether the
+-- organisation of callers without a key exists. Revoked keys count: revoking the last key does not open
+-- the server.
 SELECT
-    EXISTS (SELECT FROM tenancy.api_key a WHERE a.revoked_at IS NULL) AS "any_key!",
+    EXISTS (SELECT FROM tenancy.api_key) AS "any_key!",
     EXISTS (SELECT FROM tenancy.organisation o WHERE o.id = sqlc.arg(default_id)::uuid) AS "has_default!",
     k.id AS "api_key_id?", k.organisation_id AS "organisation_id?", k.scopes AS "scopes?",
     coalesce(k.last_used_at >= now() - interval '1 minute', false) AS "is_noted!"
-FROM (SELECT sqlc.narg(hash)::bytea AS hash) AS asked
-LEFT JOIN tenancy.api_key k ON k.hash = asked.hash AND k.revoked_at IS NULL;
+FROM (SELECT sqlc.narg(hash)::bytea AS hash) AS given
+LEFT JOIN tenancy.api_key k ON k.hash = given.hash AND k.revoked_at IS NULL;
+
+-- name: IsLiveKey :one
+-- Whether a key is not revoked.
+SELECT EXISTS (
+    SELECT FROM tenancy.api_key WHERE id = sqlc.arg(api_key_id) AND revoked_at IS NULL
+) AS "live!";
 
 -- name: TouchKey :exec
--- Note that a key was used; at most once a minute, so that a busy key is not a busy row.
+-- Record the use of a key, at most once a minute so that a busy key is not a hot row.
 UPDATE tenancy.api_key
 SET last_used_at = now()
 WHERE id = sqlc.arg(api_key_id)
@@ -121,3 +135,7 @@ WHERE id = sqlc.arg(api_key_id)
 -- name: AnyKey :one
 -- Whether any live key exists.
 SELECT EXISTS (SELECT FROM tenancy.api_key WHERE revoked_at IS NULL) AS any_key;
+
+-- name: DeleteRevokedKeys :execrows
+-- Delete the revoked keys of all organisations.
+DELETE FROM tenancy.api_key WHERE revoked_at IS NOT NULL;

@@ -22,6 +22,12 @@ class UsageByMonthRow(Struct, frozen=True, gc=False):
     tokens: int
 
 
+class UsageByDayRow(Struct, frozen=True, gc=False):
+    day: date
+    pages: int
+    tokens: int
+
+
 _ADD_USAGE: Final = """
 -- name: AddUsage
 INSERT INTO tenancy.usage AS u (organisation_id, day, api_key, pages, tokens)
@@ -50,7 +56,7 @@ async def add_usage(
     pages: Sequence[int],
     tokens: Sequence[int],
 ) -> None:
-    """Add to what organisations used, in key order, so that none deadlock."""
+    """Add to the usage of organisations, in key order to avoid deadlocks."""
     await conn.execute(_ADD_USAGE, organisation_ids, days, api_keys, pages, tokens)
 
 
@@ -65,7 +71,7 @@ WHERE organisation_id = $1 AND day >= $2::date
 async def usage_since(
     conn: Connection, *, organisation_id: OrganisationId, day: date
 ) -> UsageSinceRow:
-    """What an organisation has used since a day."""
+    """The usage of an organisation since a day."""
     (row,) = await conn.fetch(_USAGE_SINCE, organisation_id, day)
     return UsageSinceRow(*row)
 
@@ -86,7 +92,23 @@ GROUP BY 1, 2 ORDER BY 1, 2
 async def usage_by_month(
     conn: Connection, *, by_key: bool, organisation_id: OrganisationId
 ) -> list[UsageByMonthRow]:
-    """What an organisation has used in each month, newest last, together or by key."""
+    """The usage of an organisation by month, newest last, in total or by key."""
     return [
         UsageByMonthRow(*row) for row in await conn.fetch(_USAGE_BY_MONTH, by_key, organisation_id)
     ]
+
+
+_USAGE_BY_DAY: Final = """
+-- name: UsageByDay
+SELECT day, sum(pages)::bigint AS "pages!", sum(tokens)::bigint AS "tokens!"
+FROM tenancy.usage
+WHERE organisation_id = $1 AND day >= $2::date
+GROUP BY day ORDER BY day
+"""
+
+
+async def usage_by_day(
+    conn: Connection, *, organisation_id: OrganisationId, since: date
+) -> list[UsageByDayRow]:
+    """The usage of an organisation by day, oldest first."""
+    return [UsageByDayRow(*row) for row in await conn.fetch(_USAGE_BY_DAY, organisation_id, since)]

@@ -1,5 +1,5 @@
 -- name: AddUsage :exec
--- Add to what organisations used, in key order, so that none deadlock.
+-- Add to the usage of organisations, in key order to avoid deadlocks.
 INSERT INTO tenancy.usage AS u (organisation_id, day, api_key, pages, tokens)
 SELECT organisation_id, day, api_key, sum(pages), sum(tokens)
 FROM unnest(
@@ -16,13 +16,13 @@ ON CONFLICT (organisation_id, day, api_key) DO UPDATE
 SET pages = u.pages + excluded.pages, tokens = u.tokens + excluded.tokens;
 
 -- name: UsageSince :one
--- What an organisation has used since a day.
+-- The usage of an organisation since a day.
 SELECT coalesce(sum(pages), 0)::bigint AS "pages!", coalesce(sum(tokens), 0)::bigint AS "tokens!"
 FROM tenancy.usage
 WHERE organisation_id = sqlc.arg(organisation_id) AND day >= sqlc.arg(day)::date;
 
 -- name: UsageByMonth :many
--- What an organisation has used in each month, newest last, together or by key.
+-- The usage of an organisation by month, newest last, in total or by key.
 SELECT
     date_trunc('month', u.day::timestamp)::date AS "month!",
     (CASE WHEN sqlc.arg(by_key)::boolean THEN coalesce(k.name, '') END)::text AS "key?",
@@ -31,3 +31,10 @@ SELECT
 FROM tenancy.usage u LEFT JOIN tenancy.api_key k ON k.id::text = u.api_key
 WHERE u.organisation_id = sqlc.arg(organisation_id)
 GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- name: UsageByDay :many
+-- The usage of an organisation by day, oldest first.
+SELECT day, sum(pages)::bigint AS "pages!", sum(tokens)::bigint AS "tokens!"
+FROM tenancy.usage
+WHERE organisation_id = sqlc.arg(organisation_id) AND day >= sqlc.arg(since)::date
+GROUP BY day ORDER BY day;

@@ -32,7 +32,7 @@ async def receive(
     subjects: Sequence[str],
     hashes: Sequence[bytes | None] | None,
 ) -> list[UUID]:
-    """Note messages; those that were noted before are not returned."""
+    """Record messages; return only those that are new."""
     return [
         row[0]
         for row in await conn.fetch(
@@ -48,5 +48,5 @@ DELETE FROM deliver.inbox WHERE received_at < $1
 
 
 async def drop_received(conn: Connection, *, before: datetime) -> int:
-    """Forget messages that nobody sends again."""
+    """Delete old messages, which no sender repeats."""
     return int((await conn.execute(_DROP_RECEIVED, before)).rpartition(" ")[2])

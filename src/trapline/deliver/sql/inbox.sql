@@ -1,5 +1,5 @@
 -- name: Receive :many
--- Note messages; those that were noted before are not returned.
+-- Record messages; return only those that are new.
 INSERT INTO deliver.inbox (organisation_id, message_id, sender, type, subject, sha256)
 SELECT sqlc.arg(organisation_id), message_id, sqlc.arg(sender), type, subject, sha256
 FROM unnest(
@@ -11,5 +11,5 @@ ON CONFLICT DO NOTHING
 RETURNING message_id;
 
 -- name: DropReceived :execrows
--- Forget messages that nobody sends again.
+-- Delete old messages, which no sender repeats.
 DELETE FROM deliver.inbox WHERE received_at < sqlc.arg(before);

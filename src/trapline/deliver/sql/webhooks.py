@@ -90,6 +90,22 @@ class GetDeliveryRow(Struct, frozen=True, gc=False):
     metadata: Any
 
 
+class DeliveriesNewestRow(Struct, frozen=True, gc=False):
+    id: UUID
+    name: str
+    job_id: JobId
+    number: int
+    url: str
+    state: str
+    attempts: int
+    answer: int | None
+    error: str | None
+    created_at: datetime
+    due_at: datetime
+    last_attempt_at: datetime | None
+    delivered_at: datetime | None
+
+
 _ADD_ENDPOINT: Final = """
 -- name: AddEndpoint
 INSERT INTO deliver.endpoint (
@@ -114,7 +130,7 @@ async def add_endpoint(
     metadata: Any,
     events: Sequence[str],
 ) -> None:
-    """Have a receiver told of a job."""
+    """Add a webhook endpoint to a job."""
     await conn.execute(
         _ADD_ENDPOINT, id, organisation_id, job_id, topic, url, receiver, headers, metadata, events
     )
@@ -128,7 +144,7 @@ WHERE job_id = ANY ($1::uuid[])
 
 
 async def endpoints_of(conn: Connection, *, job_ids: Sequence[JobId]) -> list[EndpointsOfRow]:
-    """The receivers of some jobs, with what each wants to hear."""
+    """The endpoints of jobs, with their event filters."""
     return [EndpointsOfRow(*row) for row in await conn.fetch(_ENDPOINTS_OF, job_ids)]
 
 
@@ -157,7 +173,7 @@ async def add_deliveries(
     names: Sequence[str],
     datas: Sequence[str],
 ) -> None:
-    """Write what is to be delivered, once."""
+    """Add deliveries; an existing one stays as it is."""
     await conn.execute(_ADD_DELIVERIES, endpoint_ids, numbers, organisation_ids, names, datas)
 
 
@@ -173,7 +189,7 @@ WHERE e.id IN (
 
 
 async def wake_endpoints(conn: Connection, *, ids: Sequence[UUID]) -> None:
-    """Say that these receivers have something due now. All are locked, in id order so that none deadlock, also those that are due already: who gives one back meanwhile must see what was added, or wait."""
+    """Make endpoints due now. All are locked, in id order to avoid deadlocks, also those already due: a process that releases one meanwhile must see the new deliveries, or wait."""
     await conn.execute(_WAKE_ENDPOINTS, ids)
 
 
@@ -209,7 +225,7 @@ async def lease_endpoints(
     most_each: int,
     most: int,
 ) -> list[LeaseEndpointsRow]:
-    """Take jobs that have something due, only so many of each receiver, counting those in hand."""
+    """Lease due endpoints, up to a maximum for each receiver, including those already leased."""
     return [
         LeaseEndpointsRow(*row)
         for row in await conn.fetch(
@@ -237,29 +253,29 @@ UNION ALL
 async def next_deliveries(
     conn: Connection, *, endpoint_id: UUID, most: int
 ) -> list[NextDeliveriesRow]:
-    """What is due at a receiver: those set aside whose hour has come, then the others in order."""
+    """The deliveries of an endpoint: those set aside that are due, then the pending ones in order."""
     return [
         NextDeliveriesRow(*row) for row in await conn.fetch(_NEXT_DELIVERIES, endpoint_id, most)
     ]
 
 
-_HOLD_ENDPOINT: Final = """
--- name: HoldEndpoint
+_RENEW_LEASE: Final = """
+-- name: RenewLease
 UPDATE deliver.endpoint SET leased_until = now() + $1::interval
 WHERE id = $2 AND lease = $3 RETURNING id
 """
 
 
-async def hold_endpoint(
+async def renew_lease(
     conn: Connection, *, lease_time: timedelta, id: UUID, lease: UUID
 ) -> UUID | None:
-    """Lock a receiver that is still ours and keep it longer; nothing when it was taken over."""
-    value: UUID | None = await conn.fetchval(_HOLD_ENDPOINT, lease_time, id, lease)
+    """Lock a leased endpoint and extend its lease; no row if another process has it."""
+    value: UUID | None = await conn.fetchval(_RENEW_LEASE, lease_time, id, lease)
     return value
 
 
-_NOTE_ATTEMPT: Final = """
--- name: NoteAttempt
+_RECORD_ATTEMPT: Final = """
+-- name: RecordAttempt
 UPDATE deliver.delivery
 SET state = $1, attempts = attempts + 1, due_at = $2,
     first_attempt_at = coalesce(first_attempt_at, $3),
@@ -270,7 +286,7 @@ WHERE endpoint_id = $7 AND number = $8
 """
 
 
-async def note_attempt(
+async def record_attempt(
     conn: Connection,
     *,
     state: str,
@@ -282,9 +298,9 @@ async def note_attempt(
     endpoint_id: UUID,
     number: int,
 ) -> None:
-    """Note how an attempt ended."""
+    """Record the result of an attempt."""
     await conn.execute(
-        _NOTE_ATTEMPT, state, due_at, attempted_at, answer, error, took_ms, endpoint_id, number
+        _RECORD_ATTEMPT, state, due_at, attempted_at, answer, error, took_ms, endpoint_id, number
     )
 
 
@@ -300,7 +316,7 @@ WHERE e.id = $1
 
 
 async def release_endpoint(conn: Connection, *, id: UUID) -> None:
-    """Give a receiver back, due when its next delivery is. The caller holds its row."""
+    """Release an endpoint, due when its next delivery is. The caller has locked its row."""
     await conn.execute(_RELEASE_ENDPOINT, id)
 
 
@@ -344,7 +360,7 @@ WHERE d.organisation_id = $1 AND d.id = $2
 async def get_delivery(
     conn: Connection, *, organisation_id: OrganisationId, id: UUID
 ) -> GetDeliveryRow | None:
-    """One delivery with its receiver."""
+    """One delivery with its endpoint."""
     row = await conn.fetchrow(_GET_DELIVERY, organisation_id, id)
     return None if row is None else GetDeliveryRow(*row)
 
@@ -372,7 +388,7 @@ async def replay_deliveries(
     job_id: JobId | None,
     state: str | None,
 ) -> list[UUID]:
-    """Put deliveries back, as if they had not been tried; say at which receivers."""
+    """Reset deliveries as if never attempted; return their endpoints."""
     return [
         row[0] for row in await conn.fetch(_REPLAY_DELIVERIES, organisation_id, id, job_id, state)
     ]
@@ -389,7 +405,7 @@ WHERE e.created_at < now() - $1::interval
 
 
 async def drop_endpoints(conn: Connection, *, keep: timedelta) -> int:
-    """Forget receivers whose last event is older than they are kept, with all their deliveries."""
+    """Delete endpoints whose last event is past its retention, with their deliveries."""
     return int((await conn.execute(_DROP_ENDPOINTS, keep)).rpartition(" ")[2])
 
 
@@ -401,5 +417,38 @@ WHERE state = 'delivered' AND created_at < now() - $1::interval
 
 
 async def drop_delivered(conn: Connection, *, keep: timedelta) -> int:
-    """Forget what was received long enough ago."""
+    """Delete received deliveries past their retention."""
     return int((await conn.execute(_DROP_DELIVERED, keep)).rpartition(" ")[2])
+
+
+_DELIVERIES_NEWEST: Final = """
+-- name: DeliveriesNewest
+SELECT
+    d.id, d.name, e.job_id, d.number, e.url, d.state, d.attempts, d.answer, d.error,
+    d.created_at, d.due_at, d.last_attempt_at, d.delivered_at
+FROM deliver.delivery d JOIN deliver.endpoint e ON e.id = d.endpoint_id
+WHERE d.organisation_id = $1
+    AND (d.created_at, d.id) < ($2::timestamptz, $3::uuid)
+    AND ($4::text IS NULL OR d.state = $4)
+    AND ($5::uuid IS NULL OR e.job_id = $5)
+ORDER BY d.created_at DESC, d.id DESC LIMIT $6::integer
+"""
+
+
+async def deliveries_newest(
+    conn: Connection,
+    *,
+    organisation_id: OrganisationId,
+    at: datetime,
+    before: UUID,
+    state: str | None,
+    job_id: JobId | None,
+    most: int,
+) -> list[DeliveriesNewestRow]:
+    """Deliveries of an organisation before a position, newest first."""
+    return [
+        DeliveriesNewestRow(*row)
+        for row in await conn.fetch(
+            _DELIVERIES_NEWEST, organisation_id, at, before, state, job_id, most
+        )
+    ]

@@ -1,5 +1,5 @@
 -- name: AddEndpoint :exec
--- Have a receiver told of a job.
+-- Add a webhook endpoint to a job.
 INSERT INTO deliver.endpoint (
     id, organisation_id, job_id, topic, url, receiver, headers, metadata, events
 ) VALUES (
@@ -8,12 +8,12 @@ INSERT INTO deliver.endpoint (
 );
 
 -- name: EndpointsOf :many
--- The receivers of some jobs, with what each wants to hear.
+-- The endpoints of jobs, with their event filters.
 SELECT id, organisation_id, job_id, topic, events FROM deliver.endpoint
 WHERE job_id = ANY (sqlc.arg(job_ids)::uuid[]);
 
 -- name: AddDeliveries :exec
--- Write what is to be delivered, once.
+-- Add deliveries; an existing one stays as it is.
 INSERT INTO deliver.delivery (endpoint_id, number, organisation_id, name, data)
 SELECT endpoint_id, number, organisation_id, name, data::jsonb
 FROM unnest(
@@ -27,8 +27,8 @@ ORDER BY endpoint_id, number
 ON CONFLICT DO NOTHING;
 
 -- name: WakeEndpoints :exec
--- Say that these receivers have something due now. All are locked, in id order so that none deadlock,
--- also those that are due already: who gives one back meanwhile must see what was added, or wait.
+-- Make endpoints due now. All are locked, in id order to avoid deadlocks, also those already due: a
+-- process that releases one meanwhile must see the new deliveries, or wait.
 UPDATE deliver.endpoint e SET due_at = least(e.due_at, now())
 WHERE e.id IN (
     SELECT i.id FROM deliver.endpoint i
@@ -37,7 +37,7 @@ WHERE e.id IN (
 );
 
 -- name: LeaseEndpoints :many
--- Take jobs that have something due, only so many of each receiver, counting those in hand.
+-- Lease due endpoints, up to a maximum for each receiver, including those already leased.
 UPDATE deliver.endpoint e
 SET lease = sqlc.arg(lease), leased_until = now() + sqlc.arg(lease_time)::interval
 WHERE e.id IN (
@@ -57,7 +57,7 @@ WHERE e.id IN (
 RETURNING e.id, e.organisation_id, e.job_id, e.topic, e.url, e.receiver, e.headers, e.metadata;
 
 -- name: NextDeliveries :many
--- What is due at a receiver: those set aside whose hour has come, then the others in order.
+-- The deliveries of an endpoint: those set aside that are due, then the pending ones in order.
 (
     SELECT d.* FROM deliver.delivery d
     WHERE d.endpoint_id = sqlc.arg(endpoint_id) AND d.state = 'aside' AND d.due_at <= now()
@@ -70,13 +70,13 @@ UNION ALL
     ORDER BY d.number LIMIT sqlc.arg(most)::integer
 );
 
--- name: HoldEndpoint :one
--- Lock a receiver that is still ours and keep it longer; nothing when it was taken over.
+-- name: RenewLease :one
+-- Lock a leased endpoint and extend its lease; no row if another process has it.
 UPDATE deliver.endpoint SET leased_until = now() + sqlc.arg(lease_time)::interval
 WHERE id = sqlc.arg(id) AND lease = sqlc.arg(lease) RETURNING id;
 
--- name: NoteAttempt :exec
--- Note how an attempt ended.
+-- name: RecordAttempt :exec
+-- Record the result of an attempt.
 UPDATE deliver.delivery
 SET state = sqlc.arg(state), attempts = attempts + 1, due_at = sqlc.arg(due_at),
     first_attempt_at = coalesce(first_attempt_at, sqlc.arg(attempted_at)),
@@ -86,7 +86,7 @@ SET state = sqlc.arg(state), attempts = attempts + 1, due_at = sqlc.arg(due_at),
 WHERE endpoint_id = sqlc.arg(endpoint_id) AND number = sqlc.arg(number);
 
 -- name: ReleaseEndpoint :exec
--- Give a receiver back, due when its next delivery is. The caller holds its row.
+-- Release an endpoint, due when its next delivery is. The caller has locked its row.
 UPDATE deliver.endpoint e
 SET leased_until = 'epoch', lease = NULL, due_at = least(
     (SELECT d.due_at FROM deliver.delivery d
@@ -106,14 +106,14 @@ WHERE d.organisation_id = sqlc.arg(organisation_id)
 ORDER BY d.created_at DESC, d.number DESC LIMIT sqlc.arg(most)::integer;
 
 -- name: GetDelivery :one
--- One delivery with its receiver.
+-- One delivery with its endpoint.
 SELECT
     d.*, e.job_id, e.topic, e.url, e.receiver, e.headers, e.metadata
 FROM deliver.delivery d JOIN deliver.endpoint e ON e.id = d.endpoint_id
 WHERE d.organisation_id = sqlc.arg(organisation_id) AND d.id = sqlc.arg(id);
 
 -- name: ReplayDeliveries :many
--- Put deliveries back, as if they had not been tried; say at which receivers.
+-- Reset deliveries as if never attempted; return their endpoints.
 UPDATE deliver.delivery d
 SET state = 'pending', attempts = 0, due_at = now(), first_attempt_at = NULL, delivered_at = NULL,
     created_at = now()
@@ -126,7 +126,7 @@ WHERE e.id = d.endpoint_id AND d.organisation_id = sqlc.arg(organisation_id)
 RETURNING d.endpoint_id;
 
 -- name: DropEndpoints :execrows
--- Forget receivers whose last event is older than they are kept, with all their deliveries.
+-- Delete endpoints whose last event is past its retention, with their deliveries.
 DELETE FROM deliver.endpoint e
 WHERE e.created_at < now() - sqlc.arg(keep)::interval
     AND NOT EXISTS (
@@ -134,6 +134,18 @@ WHERE e.created_at < now() - sqlc.arg(keep)::interval
             AND (d.state IN ('pending', 'aside') OR d.created_at > now() - sqlc.arg(keep)::interval));
 
 -- name: DropDelivered :execrows
--- Forget what was received long enough ago.
+-- Delete received deliveries past their retention.
 DELETE FROM deliver.delivery
 WHERE state = 'delivered' AND created_at < now() - sqlc.arg(keep)::interval;
+
+-- name: DeliveriesNewest :many
+-- Deliveries of an organisation before a position, newest first.
+SELECT
+    d.id, d.name, e.job_id, d.number, e.url, d.state, d.attempts, d.answer, d.error,
+    d.created_at, d.due_at, d.last_attempt_at, d.delivered_at
+FROM deliver.delivery d JOIN deliver.endpoint e ON e.id = d.endpoint_id
+WHERE d.organisation_id = sqlc.arg(organisation_id)
+    AND (d.created_at, d.id) < (sqlc.arg(at)::timestamptz, sqlc.arg(before)::uuid)
+    AND (sqlc.narg(state)::text IS NULL OR d.state = sqlc.narg(state))
+    AND (sqlc.narg(job_id)::uuid IS NULL OR e.job_id = sqlc.narg(job_id))
+ORDER BY d.created_at DESC, d.id DESC LIMIT sqlc.arg(most)::integer;

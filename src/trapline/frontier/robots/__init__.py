@@ -1,22 +1,19 @@
-"""robots.txt by RFC 9309, meta robots and X-Robots-Tag; decision 031 says why this is our own.
+"""robots.txt by RFC 9309; decision 031 says why the parser is our own.
 
-In: bytes and a user agent. Out: may this URL be fetched, how fast, and where are the sitemaps.
+In: bytes and a user agent. Out: allowed URLs, the crawl delay, the sitemaps.
 """
 
 import ada_url
 
 from trapline.frontier.robots.availability import RobotsPolicy, policy_for
-from trapline.frontier.robots.directives import Directives, page_directives
-from trapline.frontier.robots.file import MAX_ROBOTS_BYTES, Robots, parse_robots
+from trapline.frontier.robots.parser import MAX_ROBOTS_BYTES, Robots, parse_robots
 from trapline.frontier.robots.rules import Access
 
 __all__ = [
     "MAX_ROBOTS_BYTES",
     "Access",
-    "Directives",
     "Robots",
     "RobotsPolicy",
-    "page_directives",
     "parse_robots",
     "policy_for",
     "robots_allows",

@@ -1,4 +1,4 @@
-"""What follows when robots.txt itself cannot be had: RFC 9309, section 2.3.1."""
+"""Availability of robots.txt: the rules that hold if it cannot be fetched (RFC 9309, 2.3.1)."""
 
 from datetime import timedelta
 from enum import Enum
@@ -11,7 +11,7 @@ _GIVEN_UP_AFTER = timedelta(days=30)
 
 
 class RobotsPolicy(Enum):
-    """What an answer for robots.txt means."""
+    """The policy that follows from the response for robots.txt."""
 
     READ = "The file is there: its rules hold."
     KEEP_LAST = "The rules that were read last still hold."
@@ -34,9 +34,9 @@ def policy_for(
     has_last: bool = False,
     unreachable_for: timedelta = timedelta(),
 ) -> RobotsPolicy:
-    """Decide by the last status of the way; None means that no answer came.
+    """The policy by the status after redirects; None means no response.
 
-    `has_last` says that an earlier copy is at hand, `unreachable_for` how long this has been so.
+    `has_last`: there is an earlier copy. `unreachable_for`: how long there has been no response.
     """
     if redirects > MAX_ROBOTS_REDIRECTS:
         return RobotsPolicy.ALLOW_ALL

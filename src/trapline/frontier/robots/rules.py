@@ -1,10 +1,10 @@
-"""The rules of one agent, ready to be asked many times."""
+"""Rules of one agent, compiled for many look-ups."""
 
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from trapline.frontier import percent
+from trapline.frontier import percent_encoding
 
 MAX_WILDCARD_RULES = 5000
 _ROBOTS_PATH = "/robots.txt"
@@ -42,7 +42,7 @@ class _Glob(NamedTuple):
 
 
 class Access:
-    """What one agent may fetch from one host: the longest rule decides, and Allow wins a draw."""
+    """The access of one agent to one host: the longest rule decides, and Allow wins a tie."""
 
     def __init__(self, rules: Iterable[Rule] = (), crawl_delay: float | None = None) -> None:
         self.crawl_delay = crawl_delay
@@ -64,7 +64,7 @@ class Access:
         self._start_lengths = sorted({len(start) for start in self._globs})
 
     def allows(self, url: str) -> bool:
-        """Ask for an absolute URL as the parser writes it, or for a path."""
+        """Whether the agent may fetch an absolute URL, as the parser serialises it, or a path."""
         path = comparable_path(url)
         if path == _ROBOTS_PATH:
             return True
@@ -84,15 +84,15 @@ class Access:
             # Its `$` makes it longer than any prefix of the path.
             return len(path) + 1, whole
         for length in self._lengths:
-            if length <= len(path) and (verdict := self._prefixes.get(path[:length])) is not None:
-                return length, verdict
+            if length <= len(path) and (allowed := self._prefixes.get(path[:length])) is not None:
+                return length, allowed
         return 0, True
 
     def _add_glob(self, globs: dict[_Glob, None], glob: _Glob) -> None:
         if len(globs) < MAX_WILDCARD_RULES:
             globs[glob] = None
         elif not glob.allow:
-            # Rather too strict than too slow: what it begins with is forbidden as a whole.
+            # Too strict rather than too slow: everything with its prefix is forbidden.
             self._prefixes[glob.start] = self._prefixes.get(glob.start, False)
 
 
@@ -110,13 +110,13 @@ def comparable_path(url: str) -> str:
         return path
     path = path.partition("#")[0]
     if not path.isascii():
-        path = percent.encode_foreign(path.encode(errors="replace"))
-    return _decoded_query(percent.normal(path).translate(_LITERAL))
+        path = percent_encoding.encode_foreign(path.encode(errors="replace"))
+    return _decoded_query(percent_encoding.normal(path).translate(_LITERAL))
 
 
 def comparable_pattern(value: bytes) -> str:
     """A rule's path, in which `*` and a final `$` keep their meaning."""
-    pattern = percent.normal(percent.encode_foreign(value))
+    pattern = percent_encoding.normal(percent_encoding.encode_foreign(value))
     anchored = pattern.endswith("$")
     pattern = pattern.removesuffix("$").replace("$", "%24")
     return _decoded_query(pattern) + ("$" if anchored else "")

@@ -1,12 +1,12 @@
-"""Entries from the tags of a sitemap or feed, or from the lines of a text file."""
+"""Sitemap reader: entries from the tags of a sitemap or feed, or from the lines of a text file."""
 
 from collections.abc import Iterator
 
-from trapline.frontier.dates import parse_date
+from trapline.frontier.canonical_url import MAX_URL_LENGTH
+from trapline.frontier.date_formats import parse_date
+from trapline.frontier.sitemaps.decompression import TextStream
 from trapline.frontier.sitemaps.entry import EntryKind, SitemapEntry
-from trapline.frontier.sitemaps.markup import Scanner, Token, TokenKind
-from trapline.frontier.sitemaps.unpack import Unpacker
-from trapline.frontier.url import MAX_URL_LENGTH
+from trapline.frontier.sitemaps.tag_stream import Scanner, Token, TokenKind
 
 # Twice what sitemaps.org allows: sites exceed it, and reading on costs little.
 MAX_BYTES = 2 * 52_428_800
@@ -34,34 +34,34 @@ class SitemapReader:
     """Feed it the chunks of a response body; stop feeding when it is `done`."""
 
     def __init__(self, *, max_bytes: int = MAX_BYTES, max_entries: int = MAX_ENTRIES) -> None:
-        self._unpacker = Unpacker(max_bytes)
+        self._stream = TextStream(max_bytes)
         self._left = max_entries
         self._full = False
         self._format: _Markup | _Lines | None = None
 
     @property
     def done(self) -> bool:
-        return self._full or self._unpacker.done
+        return self._full or self._stream.done
 
     @property
     def problems(self) -> list[str]:
-        """What was wrong with the file, in sentences."""
+        """The faults of the file, a sentence each."""
         own = (
             ["The file has more entries than the limit; the first were read."] if self._full else []
         )
         if isinstance(self._format, _Markup) and self._format.is_html:
             own.append("The file is a web page, not a sitemap.")
-        return self._unpacker.problems + own
+        return self._stream.problems + own
 
     def feed(self, chunk: bytes) -> list[SitemapEntry]:
         """The entries that are complete with this chunk."""
         if self.done:
             return []
-        return self._entries(self._unpacker.feed(chunk))
+        return self._entries(self._stream.feed(chunk))
 
     def close(self) -> list[SitemapEntry]:
         """The entries that were still open when the file ended."""
-        entries = self._entries(self._unpacker.close())
+        entries = self._entries(self._stream.close())
         if self._format is not None and not self._full:
             entries += self._counted(self._format.close())
         return entries
@@ -131,7 +131,7 @@ class _Markup:
                         self._entry.add_text(token.body)
 
     def close(self) -> Iterator[SitemapEntry]:
-        # Half of a location is another location.
+        # A truncated location would be another URL.
         if self._entry is not None and not self._entry.is_in_location:
             yield from self._finished()
 
@@ -145,7 +145,7 @@ class _Markup:
         elif self._entry is not None:
             self._entry.open(token)
         elif token.name == "loc":
-            # A location without its entry around it still says what is meant.
+            # A location without its entry is understood.
             self._entry = _OpenEntry("loc", self._entry_names[0])
             self._entry.open(token)
 
@@ -163,7 +163,7 @@ class _Markup:
 
 
 class _OpenEntry:
-    """The direct children of one entry; what is nested deeper (images, videos) is passed over."""
+    """The direct children of one entry; deeper elements (images, videos) are skipped."""
 
     def __init__(self, name: str, like: str | None = None) -> None:
         self.name = name
@@ -220,7 +220,7 @@ class _OpenEntry:
         self._child, self._text, self._length = None, [], 0
 
     def _take_link(self, attributes: dict[str, str]) -> bool:
-        """A link that says where it leads in an attribute: an alternate, or Atom's own."""
+        """A link with its target in an attribute: an alternate, or Atom's own."""
         href = attributes.get("href", "").strip()
         relation = attributes.get("rel", "alternate").lower()
         if not href:

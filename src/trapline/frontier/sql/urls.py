@@ -8,7 +8,7 @@ from trapline.model import OrganisationId, UrlId
 
 _INTERN_URLS: Final = """
 -- name: InternUrls
-SELECT frontier.intern(
+SELECT frontier.intern_urls(
     $1::uuid[],
     $2::text[],
     $3::boolean[],

@@ -1,4 +1,4 @@
-"""Markdown in, passages out: cut where the text's own structure has its joints."""
+"""Chunking: markdown in, passages out, split at the boundaries of its structure."""
 
 from trapline.knowledge.chunking.passages import ChunkSize, Passage, passages
 

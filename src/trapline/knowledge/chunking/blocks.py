@@ -1,7 +1,7 @@
-"""The blocks of a markdown text, with where each stands in it.
+"""Markdown blocks with their offsets.
 
-A line scanner, not a parser: it needs only the joints between blocks, and must hold on any text.
-Blocks are in order and do not overlap; what lies between them is white space.
+A line scanner, not a parser: it finds only block boundaries, and accepts any text. Blocks are in
+order and do not overlap; only white space lies between them.
 """
 
 import re
@@ -25,7 +25,7 @@ class BlockKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MarkdownBlock:
     """`markdown[start:end]`; a heading has a level from 1 to 6 and its words."""
 
     kind: BlockKind
@@ -49,7 +49,7 @@ class _Line:
         return not self.text.strip()
 
 
-def blocks(markdown: str) -> Iterator[Block]:
+def blocks(markdown: str) -> Iterator[MarkdownBlock]:
     lines = _lines(markdown)
     at = 0
     while at < len(lines):
@@ -59,7 +59,7 @@ def blocks(markdown: str) -> Iterator[Block]:
         kind = _kind_at(lines, at)
         after = _ENDS[kind](lines, at)
         level, title = _heading(lines[at].text) if kind is BlockKind.HEADING else (0, "")
-        yield Block(kind, lines[at].start, lines[after - 1].end, level, title)
+        yield MarkdownBlock(kind, lines[at].start, lines[after - 1].end, level, title)
         at = after
 
 
@@ -105,7 +105,7 @@ def _table_end(lines: list[_Line], at: int) -> int:
 
 
 def _list_end(lines: list[_Line], at: int) -> int:
-    """A list goes on over blank lines as long as items or indented lines follow."""
+    """A list continues over blank lines while items or indented lines follow."""
     after = last = at + 1
     while after < len(lines):
         line = lines[after]

@@ -1,7 +1,7 @@
-"""Packs a text's blocks into passages: bounded, overlapping, each under its headings.
+"""Passages: blocks packed into overlapping slices of bounded size, each with its headings.
 
-A passage is a slice of the text, so that a highlight in it can be shown in its source. Headings
-begin a passage, except where the one before would be left with next to nothing.
+A passage is a slice of the text, so a highlight in it can be shown in its source. A heading starts a
+new passage unless the previous one would be very short.
 """
 
 from collections.abc import Iterator
@@ -9,10 +9,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from trapline.errors import InvalidInput
-from trapline.knowledge.chunking.blocks import Block, BlockKind, blocks
-from trapline.knowledge.chunking.cutting import Span, cut, tail, tokens_of
+from trapline.knowledge.chunking.block_split import (
+    Span,
+    count_plain_tokens,
+    split_block,
+    trailing_sentences,
+)
+from trapline.knowledge.chunking.blocks import BlockKind, MarkdownBlock, blocks
+from trapline.knowledge.chunking.plain_text import plain_text, plain_title
 from trapline.knowledge.chunking.tokens import count_tokens
-from trapline.knowledge.chunking.wording import title_words, wording
 
 _FLOWING: Final = frozenset({BlockKind.TEXT, BlockKind.LIST})
 _LEAST: Final = 16
@@ -20,7 +25,7 @@ _LEAST: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class ChunkSize:
-    """Tokens of a passage, and how many of them it repeats from the one before."""
+    """The most tokens of a passage, and how many it repeats of the one before."""
 
     most: int = 256
     overlap: int = 50
@@ -54,7 +59,7 @@ class Passage:
 
 
 def passages(markdown: str, size: ChunkSize = DEFAULT_SIZE) -> Iterator[Passage]:
-    """Cut a text; white space alone has no passages."""
+    """Split a text; white space alone has no passages."""
     packer = _Packer(markdown, size)
     for block in blocks(markdown):
         yield from packer.add(block)
@@ -63,7 +68,7 @@ def passages(markdown: str, size: ChunkSize = DEFAULT_SIZE) -> Iterator[Passage]
 
 @dataclass(slots=True)
 class _Packer:
-    """Holds one passage open while blocks come in."""
+    """Builds one passage at a time from blocks."""
 
     text: str
     size: ChunkSize
@@ -71,13 +76,13 @@ class _Packer:
     start: int | None = None
     end: int = 0
     tokens: int = 0
-    # Where the open passage's own blocks begin, after what it repeats.
+    # Where the open passage's own blocks begin, after the overlap.
     fresh: int = 0
     body: int = 0
     headings: tuple[str, ...] = ()
     last: BlockKind = BlockKind.TEXT
 
-    def add(self, block: Block) -> Iterator[Passage]:
+    def add(self, block: MarkdownBlock) -> Iterator[Passage]:
         if block.kind is BlockKind.HEADING:
             yield from self._heading(block)
         for (start, end), tokens in self._pieces(block):
@@ -87,31 +92,31 @@ class _Packer:
         if self.start is None:
             return
         text = self.text[self.start : self.end]
-        words = wording(text)
+        words = plain_text(text)
         yield Passage(text, words, self.start, self.end, self.headings, count_tokens(words))
         self.start, self.tokens, self.body = None, 0, 0
 
-    def _heading(self, block: Block) -> Iterator[Passage]:
+    def _heading(self, block: MarkdownBlock) -> Iterator[Passage]:
         if self.body >= self.size.most // 8:
             yield from self.close()
         self.path = [(level, title) for level, title in self.path if level < block.level]
-        self.path.append((block.level, title_words(block.title)))
+        self.path.append((block.level, plain_title(block.title)))
         if not self.body:
             self.headings = self._titles()
 
-    def _pieces(self, block: Block) -> list[tuple[Span, int]]:
+    def _pieces(self, block: MarkdownBlock) -> list[tuple[Span, int]]:
         span, size = (block.start, block.end), self.size
-        pieces = list(cut(self.text, span, block.kind, size.most))
+        pieces = list(split_block(self.text, span, block.kind, size.most))
         if len(pieces) > 1 and block.kind in _FLOWING:
-            # Shorter pieces leave room for what each repeats of the one before.
-            return list(cut(self.text, span, block.kind, size.most - size.overlap))
+            # Shorter pieces leave room for the overlap.
+            return list(split_block(self.text, span, block.kind, size.most - size.overlap))
         return pieces
 
     def _piece(self, start: int, end: int, tokens: int, kind: BlockKind) -> Iterator[Passage]:
         if self.start is not None and not self._fits(end, tokens):
             repeated = self._repeated()
             yield from self.close()
-            if repeated < start and tokens_of(self.text[repeated:end]) <= self.size.most:
+            if repeated < start and count_plain_tokens(self.text[repeated:end]) <= self.size.most:
                 self._begin(repeated, start)
         if self.start is None:
             self._begin(start, start)
@@ -123,20 +128,20 @@ class _Packer:
     def _begin(self, start: int, fresh: int) -> None:
         self.start, self.fresh = start, fresh
         self.headings = self._titles()
-        self.tokens = tokens_of(self.text[start:fresh]) if fresh > start else 0
+        self.tokens = count_plain_tokens(self.text[start:fresh]) if fresh > start else 0
 
     def _fits(self, end: int, tokens: int) -> bool:
         if self.tokens + tokens > self.size.most:
             return False
-        # Joints may cost a token each: near the bound, count what there will be.
+        # Joining may cost a token each: near the bound, count exactly.
         near = self.tokens + tokens > self.size.most * 7 // 8
-        return not near or tokens_of(self.text[self.start : end]) <= self.size.most
+        return not near or count_plain_tokens(self.text[self.start : end]) <= self.size.most
 
     def _repeated(self) -> int:
-        """Where the next passage begins, if it repeats the end of this one."""
+        """The start of the next passage, with its overlap."""
         if self.last not in _FLOWING or not self.size.overlap:
             return self.end
-        return tail(self.text, (self.fresh, self.end), self.size.overlap)[0]
+        return trailing_sentences(self.text, (self.fresh, self.end), self.size.overlap)[0]
 
     def _titles(self) -> tuple[str, ...]:
         return tuple(title for _, title in self.path if title)

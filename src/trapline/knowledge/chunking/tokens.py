@@ -1,4 +1,4 @@
-"""How many tokens a text has, exactly and offline."""
+"""Token counts, exact and offline."""
 
 from functools import cache
 from importlib.util import find_spec, module_from_spec, spec_from_file_location

@@ -11,7 +11,7 @@ Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class EmbeddingModel:
     """Which model made a vector. Vectors of different models are never compared.
 
     `digest` tells weights apart that go by the same name.
@@ -26,12 +26,12 @@ class Embedder(Protocol):
     """Makes one row of length one for each text; a text without any words it knows gets zeros."""
 
     @property
-    def model(self) -> Model: ...
+    def model(self) -> EmbeddingModel: ...
 
     async def embed(self, texts: Sequence[str]) -> Vectors: ...
 
 
-def unit(vectors: Vectors) -> Vectors:
+def normalise(vectors: Vectors) -> Vectors:
     """Scale rows to length one, so that their inner product is their cosine."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)

@@ -6,52 +6,52 @@ from pathlib import Path
 from typing import Final
 
 from trapline.errors import Unavailable
-from trapline.knowledge.config import IngestConfig
-from trapline.knowledge.embedding import installing
-from trapline.knowledge.embedding.embedder import Embedder, Model
-from trapline.knowledge.embedding.endpoint import EndpointEmbedder
-from trapline.knowledge.embedding.sentence import SentenceEmbedder
-from trapline.knowledge.embedding.static import StaticEmbedder
-from trapline.settings import Settings
+from trapline.knowledge.embedding import model_install
+from trapline.knowledge.embedding.embedder import Embedder, EmbeddingModel
+from trapline.knowledge.embedding.openai_endpoint import EndpointEmbedder
+from trapline.knowledge.embedding.sentence_model import SentenceEmbedder
+from trapline.knowledge.embedding.static_model import StaticEmbedder
+from trapline.knowledge.source_config import IngestConfig
+from trapline.settings import EmbeddingSettings
 
 STATIC: Final = StaticEmbedder.model.name
 
 
-def default_model(settings: Settings) -> str:
+def default_model(settings: EmbeddingSettings) -> str:
     """Return the name of the model that new sources are embedded with."""
-    if settings.embed_url is not None:
-        return settings.embed_model
+    if settings.url is not None:
+        return settings.model
     directory = sentence_directory(settings)
     return STATIC if directory is None else directory.name
 
 
-def sentence_directory(settings: Settings) -> Path | None:
+def sentence_directory(settings: EmbeddingSettings) -> Path | None:
     """Where the sentence model is that runs on this machine, if one is set."""
-    if settings.embed_onnx is None:
+    if settings.onnx is None:
         return None
-    if settings.embed_onnx == installing.MINILM:
-        return installing.directory_of(settings)
-    return Path(settings.embed_onnx).expanduser().resolve()
+    if settings.onnx == model_install.MINILM:
+        return model_install.directory_of(settings)
+    return Path(settings.onnx).expanduser().resolve()
 
 
-def named_here(settings: Settings) -> list[str]:
+def configured_models(settings: EmbeddingSettings) -> list[str]:
     """Return the names of the models that the settings speak of, the lightest first."""
     directory = sentence_directory(settings)
     names = [STATIC, None if directory is None else directory.name]
-    if settings.embed_url is not None:
-        names.append(settings.embed_model)
+    if settings.url is not None:
+        names.append(settings.model)
     return [name for name in names if name is not None]
 
 
-def default_config(settings: Settings) -> IngestConfig:
+def default_config(settings: EmbeddingSettings) -> IngestConfig:
     """Return how new sources are cut and embedded, unless they say otherwise."""
     return IngestConfig(default_model(settings), settings.chunk_tokens, settings.chunk_overlap)
 
 
-def usable(settings: Settings) -> list[str]:
+def usable_models(settings: EmbeddingSettings) -> list[str]:
     """Return those of them that this process can load. An endpoint is taken at its word."""
     found, embedders = [], Embedders(settings)
-    for name in named_here(settings):
+    for name in configured_models(settings):
         with suppress(Unavailable):
             embedders.named(name)
             found.append(name)
@@ -62,7 +62,7 @@ def usable(settings: Settings) -> list[str]:
 class Embedders:
     """Makes each embedder when it is first asked for."""
 
-    settings: Settings
+    settings: EmbeddingSettings
     _made: dict[str, Embedder] = field(default_factory=dict)
 
     @property
@@ -70,7 +70,7 @@ class Embedders:
         """What new sources are embedded with."""
         return self.named(default_model(self.settings))
 
-    def of(self, model: Model) -> Embedder | None:
+    def of(self, model: EmbeddingModel) -> Embedder | None:
         """Return who makes vectors that can be compared with a model's; None if it is not here."""
         try:
             found = self.named(model.name)
@@ -87,11 +87,11 @@ class Embedders:
     def _make(self, name: str) -> Embedder:
         if name == STATIC:
             return StaticEmbedder()
-        if self.settings.embed_url is not None and name == self.settings.embed_model:
+        if self.settings.url is not None and name == self.settings.model:
             return EndpointEmbedder(self.settings)
         directory = sentence_directory(self.settings)
         if directory is not None and name == directory.name:
-            if self.settings.embed_onnx == installing.MINILM and not directory.is_dir():
+            if self.settings.onnx == model_install.MINILM and not directory.is_dir():
                 raise Unavailable("MiniLM is not installed: run `trapline models install minilm`.")
-            return SentenceEmbedder(directory, threads=self.settings.embed_threads)
+            return SentenceEmbedder(directory, threads=self.settings.threads)
         raise Unavailable(f"There is no embedding model named {name!r} here.")

@@ -1,4 +1,4 @@
-"""Texts and queries to terms: words in one form, without those that carry no matter."""
+"""Text analysis: texts and queries to terms, by case folding, stop words and stemming."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ from trapline.knowledge.keyword.stopwords import STOPWORDS
 
 ANALYSIS_VERSION: Final = 1
 
-# Longer than any word that somebody searches for: encoded data, not language.
+# Longer words are encoded data, not language.
 _LONGEST: Final = 40
 _CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _WORD: Final = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:[_'’][^\W_{_CJK}]+)*")  # noqa: RUF001
@@ -29,14 +29,14 @@ _STEMMERS: Final = {
 
 
 def language_of(tag: str | None) -> str:
-    """The language whose rules apply to a tag such as `en-GB`; `xx` where there are none."""
+    """The language whose rules apply to a tag such as `en-GB`; `xx` if there are none."""
     primary = (tag or "").lower().replace("_", "-").partition("-")[0]
     primary = {"nb": "no", "nn": "no"}.get(primary, primary)
     return primary if primary in _STEMMERS else "xx"
 
 
 def terms(text: str, language: str) -> list[str]:
-    """The terms of a text, in order, repeated as often as they stand in it."""
+    """The terms of a text, in order, with repetitions."""
     stop = STOPWORDS.get(language, frozenset())
     words = [word for word in words_of(text) if word not in stop]
     stemmer = _stemmer(language)
@@ -51,7 +51,7 @@ def term_counts(text: str, language: str) -> Counter[str]:
 
 
 def words_of(text: str) -> Iterator[str]:
-    """The words of a text in one form, before any rule of a language."""
+    """The case-folded words of a text, before any rule of a language."""
     for found in _WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
         if found[0] >= "\u3040" and _is_cjk(found[0]):
             yield from _pairs(found)
@@ -64,14 +64,14 @@ def words_of(text: str) -> Iterator[str]:
 
 
 def sequence(text: str) -> str:
-    """The words of a text as they are, one space before and after each: phrases are parts of it."""
+    """The words of a text, one space before and after each: a phrase is a substring of it."""
     found = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
     words = (" ".join(one) if _is_cjk(one[0]) else one.replace("’", "'") for one in found)  # noqa: RUF001
     return f" {' '.join(words)} "
 
 
 def _pairs(run: str) -> Iterator[str]:
-    """Scripts without spaces are searched by pairs of characters."""
+    """Scripts without spaces are indexed by bigrams of characters."""
     if len(run) == 1:
         yield run
     yield from (run[at : at + 2] for at in range(len(run) - 1))

@@ -1,4 +1,4 @@
-"""Postings of one term in one segment: which texts have it, how often, and how long they are.
+"""Postings of one term in one segment: the texts that have it, term frequencies, text lengths.
 
 A posting is six bytes: the text's ordinal in its segment (four), how often the term stands in it
 (one, saturating) and the text's length on a logarithmic scale (one). BM25's weights are applied
@@ -21,7 +21,7 @@ _SCALE: Final = _MOST / math.log(65_536)
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """In order of ordinals, which are unique."""
+    """Sorted by ordinal; ordinals are unique."""
 
     ordinals: NDArray[np.uint32]
     counts: NDArray[np.uint8]
@@ -40,7 +40,7 @@ class Postings:
         return [self.part(at, at + PART) for at in range(0, len(self), PART)]
 
 
-def unpacked(packed: bytes) -> Postings:
+def unpack(packed: bytes) -> Postings:
     size = len(packed) // 6
     return Postings(
         np.frombuffer(packed, np.uint32, size),
@@ -49,7 +49,7 @@ def unpacked(packed: bytes) -> Postings:
     )
 
 
-def joined(parts: list[Postings]) -> Postings:
+def concatenate(parts: list[Postings]) -> Postings:
     if len(parts) == 1:
         return parts[0]
     return Postings(
@@ -60,11 +60,11 @@ def joined(parts: list[Postings]) -> Postings:
 
 
 def length_codes(lengths: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Lengths in one byte each, to within three per cent."""
+    """Encode lengths in one byte each, to within three per cent."""
     codes: NDArray[np.float64] = np.rint(np.log(np.maximum(lengths, 1)) * _SCALE)
     return np.minimum(codes, _MOST).astype(np.uint8)
 
 
 def decoded_lengths() -> NDArray[np.float64]:
-    """The length that each of the 256 codes stands for."""
+    """The length of each of the 256 codes."""
     return np.exp(np.arange(_MOST + 1) / _SCALE)

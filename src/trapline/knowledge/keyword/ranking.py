@@ -1,8 +1,7 @@
-"""Ranks texts by BM25 without scoring every match.
+"""BM25 ranking with MaxScore: the best texts without scoring every match.
 
-Terms are taken rarest first. As soon as no text that has only the remaining terms could be among
-the best, the remaining terms are looked up for the texts in question alone (MaxScore). What is left
-out can change no rank that is returned.
+Terms are scored rarest first. As soon as no text with only the remaining terms can be among the
+best, the remaining terms are looked up for the candidates alone. The result is exact.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,17 +11,17 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from trapline.knowledge.keyword.postings import PART, Postings, decoded_lengths, joined
+from trapline.knowledge.keyword.postings import PART, Postings, concatenate, decoded_lengths
 
 K1: Final = 1.5
 B: Final = 0.75
-# Fewer parts than this are not worth a second look at which of them are needed.
+# With fewer parts it is not worth finding out which are needed.
 _FEW_PARTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """A term in a segment: how many texts have it there, and what bounds its weight.
+class PostingHead:
+    """A term in a segment: its document frequency and the bounds of its weight.
 
     `first` holds the first part of the postings; `starts` the first ordinal of every part, where
     there is more than one.
@@ -35,8 +34,8 @@ class Head:
     starts: NDArray[np.uint32] | None = None
 
 
-class Parts(Protocol):
-    """Reads the parts of a term's postings in a segment; all but the first, which the head has."""
+class ReadParts(Protocol):
+    """Reads parts of a term's postings in a segment; the head has the first part."""
 
     async def __call__(
         self, wanted: Mapping[tuple[int, str], Sequence[int]]
@@ -45,39 +44,39 @@ class Parts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What a query runs over: the segments' sizes, and their heads by segment and term.
+    """The statistics of a query: segment sizes, and posting heads by segment and term.
 
-    `having` says of terms how many texts have their word in any language's form, where that is known:
-    a word that is everywhere must not be rare because one text alone is in another language.
+    `having`: how many texts have a term's word in the form of any language. A frequent word must not
+    be rare because one text is in another language.
     """
 
     sizes: Mapping[int, int]
     texts: int
     length: int
-    heads: Mapping[tuple[int, str], Head]
+    heads: Mapping[tuple[int, str], PostingHead]
     having: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredText:
     segment: int
     ordinal: int
     score: float
 
 
-Among = Mapping[int, NDArray[np.uint32]]
+OrdinalSets = Mapping[int, NDArray[np.uint32]]
 """For each segment some ordinals, in order."""
 
 
 @dataclass(slots=True)
-class Ranking:
+class Bm25Ranker:
     """One query over one corpus."""
 
     corpus: Corpus
     weights: Mapping[str, float]
-    parts: Parts
-    among: Among | None = None
-    barred: Among | None = None
+    parts: ReadParts
+    allowed: OrdinalSets | None = None
+    excluded: OrdinalSets | None = None
     impacts: NDArray[np.float32] = field(init=False)
     scores: dict[int, NDArray[np.float32]] = field(init=False)
 
@@ -86,11 +85,11 @@ class Ranking:
         self.scores = {
             segment: np.zeros(size, np.float32) for segment, size in self.corpus.sizes.items()
         }
-        for segment, ordinals in (self.barred or {}).items():
-            # Whatever is added to it, it stays below all others.
+        for segment, ordinals in (self.excluded or {}).items():
+            # Adding to it keeps it below all others.
             self.scores[segment][ordinals] = -np.inf
 
-    async def best(self, most: int) -> list[Scored]:
+    async def best(self, most: int) -> list[ScoredText]:
         """Return the best texts, best first."""
         left = self._by_idf()
         worst = 0.0
@@ -112,7 +111,7 @@ class Ranking:
                 found.append((term, float(rarity) * weight))
         return sorted(found, key=lambda pair: -pair[1])
 
-    def _heads(self, term: str) -> list[tuple[int, Head]]:
+    def _heads(self, term: str) -> list[tuple[int, PostingHead]]:
         return [
             (segment, head)
             for (segment, name), head in self.corpus.heads.items()
@@ -124,7 +123,7 @@ class Ranking:
         return idf * max((float(self.impacts[h.most, h.shortest]) for _, h in heads), default=0.0)
 
     async def _add(self, term: str, idf: float) -> dict[int, list[NDArray[np.uint32]]]:
-        """Add a term to the scores of all texts that have it; return those."""
+        """Add a term to the scores of all texts that have it; return their ordinals."""
         heads = self._heads(term)
         wanted = {
             (segment, term): range(1, len(head.starts))
@@ -142,24 +141,24 @@ class Ranking:
         return touched
 
     def _least_of_best(self, touched: dict[int, list[NDArray[np.uint32]]], most: int) -> float:
-        """A bound that so many texts reach: the least of the best of those just scored.
+        """A lower bound of the score of the last of the best texts, from those just scored.
 
-        It is that of all or a little lower, and need not look at a million scores.
+        It may be a little low, but does not read a million scores.
         """
-        if self.among is not None:
-            values = [self.scores[segment][ours] for segment, ours in self.among.items()]
+        if self.allowed is not None:
+            values = [self.scores[segment][ours] for segment, ours in self.allowed.items()]
         else:
             values = [self.scores[segment][o] for segment, all_ in touched.items() for o in all_]
         together = np.concatenate(values) if values else np.zeros(0, np.float32)
-        # Of the wanted texts most have none of the words; so many equal scores take long to part.
+        # Most allowed texts have none of the words; many equal scores make partition slow.
         together = together[together > 0]
         return float(np.partition(together, -most)[-most]) if len(together) >= most else 0.0
 
     def _positive(self, segment: int, floor: float | None = None) -> "_Texts":
-        """The texts of a segment whose scores are above nothing, or not below a floor."""
+        """The texts of a segment with positive scores, or scores of at least a floor."""
         scores = self.scores[segment]
-        if self.among is not None:
-            ours = self.among.get(segment, _NO_ORDINALS)
+        if self.allowed is not None:
+            ours = self.allowed.get(segment, _NO_ORDINALS)
             scores = scores[ours]
             chosen = scores > 0 if floor is None else scores >= floor
             return ours[chosen], scores[chosen]
@@ -169,19 +168,19 @@ class Ranking:
     async def _refined(
         self, left: Sequence[tuple[str, float]], floor: float
     ) -> dict[int, "_Texts"]:
-        """Add the remaining terms to the texts that can still be among the best; drop all others."""
+        """Add the remaining terms to the texts that can still be among the best."""
         texts = {segment: self._positive(segment, floor) for segment in self.scores}
         wanted = {
             (segment, term): wanted_parts
             for term, _ in left
             for segment, head in self._heads(term)
-            if len(wanted_parts := needed(head, texts[segment][0]))
+            if len(wanted_parts := needed_parts(head, texts[segment][0]))
         }
         rest = await self.parts(wanted) if wanted else {}
         for term, idf in left:
             for segment, head in self._heads(term):
                 ordinals, scores = texts[segment]
-                every = joined([head.first, *rest.get((segment, term), ())])
+                every = concatenate([head.first, *rest.get((segment, term), ())])
                 places = np.minimum(np.searchsorted(every.ordinals, ordinals), len(every) - 1)
                 has = every.ordinals[places] == ordinals
                 at = places[has]
@@ -195,24 +194,24 @@ _Texts = tuple[NDArray[np.uint32], NDArray[np.float32]]
 _NO_ORDINALS: Final = np.zeros(0, np.uint32)
 
 
-def _top(texts: Mapping[int, _Texts], most: int) -> list[Scored]:
+def _top(texts: Mapping[int, _Texts], most: int) -> list[ScoredText]:
     if not texts:
         return []
     segments = np.repeat(list(texts), [len(scores) for _, scores in texts.values()])
     ordinals = np.concatenate([ordinals for ordinals, _ in texts.values()])
     scores = np.concatenate([scores for _, scores in texts.values()])
     if len(scores) > most:
-        # All that are as good as the last one: which of them is taken must not depend on chance.
+        # Include all ties of the last one: the choice among them must be deterministic.
         best = np.flatnonzero(scores >= np.partition(scores, -most)[-most])
         segments, ordinals, scores = segments[best], ordinals[best], scores[best]
-    # Equal scores keep one order, whichever way the segments were merged.
+    # Ties have one order, however the segments were merged.
     order = np.lexsort((ordinals, segments, -scores))[:most]
     columns = (column[order].tolist() for column in (segments, ordinals, scores))
-    return [Scored(*one) for one in zip(*columns, strict=True)]
+    return [ScoredText(*one) for one in zip(*columns, strict=True)]
 
 
-def needed(head: Head, candidates: NDArray[np.uint32]) -> Sequence[int]:
-    """Which parts but the first have candidates in their range."""
+def needed_parts(head: PostingHead, candidates: NDArray[np.uint32]) -> Sequence[int]:
+    """The parts, except the first, that may contain candidates."""
     if head.starts is None or not len(candidates):
         return ()
     if len(head.starts) <= _FEW_PARTS:
@@ -222,16 +221,16 @@ def needed(head: Head, candidates: NDArray[np.uint32]) -> Sequence[int]:
 
 
 def _impacts(mean_length: float) -> NDArray[np.float32]:
-    """The weight of a posting by its count and its text's length code."""
+    """BM25's term weight by count and length code."""
     counts = np.arange(256)[:, None]
     norms = K1 * (1 - B + B * decoded_lengths()[None, :] / max(mean_length, 1.0))
     return (counts / (counts + norms)).astype(np.float32)
 
 
-def head_of(postings: Postings) -> Head:
+def posting_head(postings: Postings) -> PostingHead:
     """Describe the whole postings of a term in a segment."""
     starts = postings.ordinals[::PART] if len(postings) > PART else None
-    return Head(
+    return PostingHead(
         texts=len(postings),
         most=int(postings.counts.max()),
         shortest=int(postings.lengths.min()),

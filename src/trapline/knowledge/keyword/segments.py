@@ -1,4 +1,4 @@
-"""Segments: immutable sets of indexed texts. New texts are a new segment; many become one."""
+"""Segments: immutable inverted indexes of some texts. New texts make a new segment; merges join many."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,20 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trapline.knowledge.keyword.postings import Postings, joined, length_codes
+from trapline.knowledge.keyword.postings import Postings, concatenate, length_codes
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """`chunk_ids[ordinal]` is the text that a posting means; `length` is that of all together."""
+    """`chunk_ids[ordinal]` is the chunk of a posting; `length` is the sum of all lengths."""
 
     chunk_ids: NDArray[np.int64]
     length: int
     postings: dict[str, Postings]
 
 
-def segment_of(texts: Mapping[int, Mapping[str, int]]) -> Segment:
-    """Index texts: for each chunk its terms, with how often each stands in it."""
+def build_segment(texts: Mapping[int, Mapping[str, int]]) -> Segment:
+    """Build a segment from the term counts of chunks."""
     ids = sorted(texts)
     lengths = np.array([sum(texts[chunk].values()) for chunk in ids], np.int64)
     numbers: dict[str, int] = {}
@@ -45,16 +45,16 @@ def segment_of(texts: Mapping[int, Mapping[str, int]]) -> Segment:
 
 @dataclass(frozen=True, slots=True)
 class Renumbering:
-    """Where the texts of several segments are in the one that they become."""
+    """The mapping from ordinals of old segments to those of the merged one."""
 
     chunk_ids: NDArray[np.int64]
-    # Of all old ones, one after the other, which are left.
+    # For all old texts in order, whether each still exists.
     alive: NDArray[np.bool_]
-    # For each old segment the new ordinal of every old one; -1 where the text is gone.
+    # For each old segment the new ordinal of each old one; -1 if the text is deleted.
     ordinals: Sequence[NDArray[np.int64]]
 
 
-def renumbered(segments: Sequence[NDArray[np.int64]], gone: Iterable[int]) -> Renumbering:
+def renumber(segments: Sequence[NDArray[np.int64]], gone: Iterable[int]) -> Renumbering:
     every = np.concatenate(segments)
     alive = ~np.isin(every, np.fromiter(gone, np.int64))
     places = np.where(alive, np.cumsum(alive) - 1, -1)
@@ -62,10 +62,10 @@ def renumbered(segments: Sequence[NDArray[np.int64]], gone: Iterable[int]) -> Re
     return Renumbering(every[alive], alive, np.split(places, edges))
 
 
-def merged(
+def merge_postings(
     rows: Iterable[tuple[str, int, Postings]], new: Renumbering
 ) -> Iterator[tuple[str, Postings]]:
-    """Merge postings that come in order of term, segment and ordinal; one term at a time.
+    """Merge postings sorted by term, segment and ordinal; yield one term at a time.
 
     A row is a term, the number of its old segment and (a part of) its postings there.
     """
@@ -73,13 +73,13 @@ def merged(
     parts: list[Postings] = []
     for name, segment, postings in rows:
         if name != term:
-            yield from _whole(term, parts)
+            yield from _joined_term(term, parts)
             term, parts = name, []
-        parts.append(_moved(postings, new.ordinals[segment]))
-    yield from _whole(term, parts)
+        parts.append(_renumber_postings(postings, new.ordinals[segment]))
+    yield from _joined_term(term, parts)
 
 
-def _moved(postings: Postings, places: NDArray[np.int64]) -> Postings:
+def _renumber_postings(postings: Postings, places: NDArray[np.int64]) -> Postings:
     ordinals = places[postings.ordinals]
     alive = ordinals >= 0
     return Postings(
@@ -87,6 +87,6 @@ def _moved(postings: Postings, places: NDArray[np.int64]) -> Postings:
     )
 
 
-def _whole(term: str | None, parts: list[Postings]) -> Iterator[tuple[str, Postings]]:
+def _joined_term(term: str | None, parts: list[Postings]) -> Iterator[tuple[str, Postings]]:
     if term is not None and any(len(part) for part in parts):
-        yield term, joined(parts)
+        yield term, concatenate(parts)

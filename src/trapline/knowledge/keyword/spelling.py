@@ -1,35 +1,35 @@
-"""Words that nobody wrote: which written ones they may have been meant to be."""
+"""Spelling correction: indexed terms within one or two edits of a word that no text has."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from trapline.db.connection import Connection
-from trapline.knowledge.sql import searching as queries
+from trapline.knowledge.sql import search as queries
 
 # Shorter words are too near to too many others.
 _SHORTEST: Final = 4
 _TWO_EDITS: Final = 8
-# Trigrams that two spellings of a word have in common at least: two letters swapped cost most.
+# The least trigram similarity of two spellings: swapped letters cost most.
 _LEAST_ALIKE: Final = 0.2
 _MOST_MEANT: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
-    """A term that a word may have been meant to be; `weight` says how surely."""
+class Correction:
+    """A term that a word is corrected to, with its weight in the ranking."""
 
     term: str
     weight: float
 
 
 def correctable(term: str) -> bool:
-    """Names with digits or underscores are what they are."""
+    """Whether a term may be corrected: names with digits or underscores are not."""
     return len(term) >= _SHORTEST and term.isalpha()
 
 
-async def meant(conn: Connection, segment_ids: Sequence[int], term: str) -> list[Meant]:
-    """Return the terms nearest to one, the most written first; of the same first letter."""
+async def corrections(conn: Connection, segment_ids: Sequence[int], term: str) -> list[Correction]:
+    """Return the nearest terms with the same first letter, the most frequent first."""
     edits = 2 if len(term) >= _TWO_EDITS else 1
     rows = await queries.similar_terms(
         conn,
@@ -41,11 +41,11 @@ async def meant(conn: Connection, segment_ids: Sequence[int], term: str) -> list
         word=term,
         least=_LEAST_ALIKE,
     )
-    return nearest(term, ((row.term, row.texts) for row in rows), edits)
+    return fewest_edits(term, ((row.term, row.texts) for row in rows), edits)
 
 
-def nearest(term: str, candidates: Iterable[tuple[str, int]], edits: int) -> list[Meant]:
-    """Of candidates, with how many texts have them, those with the fewest edits."""
+def fewest_edits(term: str, candidates: Iterable[tuple[str, int]], edits: int) -> list[Correction]:
+    """Return the candidates, given with their frequency, that need the fewest edits."""
     found = [
         (distance, -texts, other)
         for other, texts in candidates
@@ -53,11 +53,11 @@ def nearest(term: str, candidates: Iterable[tuple[str, int]], edits: int) -> lis
     ]
     least = min(found, default=(0, 0, ""))[0]
     best = sorted(one for one in found if one[0] == least)[:_MOST_MEANT]
-    return [Meant(other, 0.8 / distance) for distance, _, other in best]
+    return [Correction(other, 0.8 / distance) for distance, _, other in best]
 
 
 def _edits(one: str, other: str, most: int) -> int:
-    """Letters added, left out, replaced or swapped with the next; more than `most` is not counted out."""
+    """The Damerau-Levenshtein distance; `most` + 1 if it is more."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one, start=1):

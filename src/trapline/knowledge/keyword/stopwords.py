@@ -1,5 +1,5 @@
-# ruff: noqa: RUF001 (Cyrillic letters are what Russian is written in)
-"""The words that carry a sentence and not its matter, by language."""
+# ruff: noqa: RUF001 (Cyrillic letters are what Russian is written in; people type both apostrophes)
+"""Stop words by language."""
 
 from typing import Final
 
@@ -12,6 +12,10 @@ _LISTS: Final = {
         " some such than that the their them then there these they this those through to too under"
         " until up very was we were what when where which while who whom why will with would you"
         " your"
+        # Contractions, whole and by their parts, as words are indexed.
+        " aren aren't can't couldn couldn't didn didn't doesn doesn't don don't hadn hadn't hasn"
+        " hasn't haven haven't i'd i'll i'm i've isn isn't it's let's ll re shouldn shouldn't that's"
+        " there's they're ve wasn wasn't we're weren weren't what's won't wouldn wouldn't you're"
     ),
     "de": (
         "aber als am an auch auf aus bei bin bis bist da damit dann das dass dem den der des dich"
@@ -62,4 +66,7 @@ _LISTS: Final = {
     ),
 }
 
-STOPWORDS: Final = {language: frozenset(words.split()) for language, words in _LISTS.items()}
+STOPWORDS: Final = {
+    language: frozenset((*words.split(), *words.replace("'", "’").split()))
+    for language, words in _LISTS.items()
+}

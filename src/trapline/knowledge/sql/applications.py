@@ -40,7 +40,7 @@ async def create_application(
     rescrape_every: timedelta | None,
     created_by: UUID | None,
 ) -> ApplicationRow | None:
-    """Make an application; nothing comes back when its name is taken."""
+    """Insert an application; no row if its name is taken."""
     row = await conn.fetchrow(
         _CREATE_APPLICATION, organisation_id, name, rescrape_every, created_by
     )
@@ -117,7 +117,7 @@ async def change_application(
     rescrape_every: timedelta | None,
     application_id: ApplicationId,
 ) -> ApplicationRow | None:
-    """Change what is given of an application; `keep_rescrape` leaves how often as it is."""
+    """Update the given fields of an application; `keep_rescrape` keeps its interval."""
     row = await conn.fetchrow(
         _CHANGE_APPLICATION, name, keep_rescrape, rescrape_every, application_id
     )

@@ -1,5 +1,5 @@
 -- name: CreateApplication :one
--- Make an application; nothing comes back when its name is taken.
+-- Insert an application; no row if its name is taken.
 INSERT INTO knowledge.application (organisation_id, name, rescrape_every, created_by)
 VALUES (
     sqlc.arg(organisation_id), sqlc.arg(name), sqlc.narg(rescrape_every)::interval,
@@ -25,7 +25,7 @@ ORDER BY lower(name)
 LIMIT sqlc.arg(most)::integer;
 
 -- name: ChangeApplication :one
--- Change what is given of an application; `keep_rescrape` leaves how often as it is.
+-- Update the given fields of an application; `keep_rescrape` keeps its interval.
 UPDATE knowledge.application
 SET
     name = coalesce(sqlc.narg(name)::text, name),

@@ -9,20 +9,20 @@ from trapline.db.connection import Connection
 from trapline.model import OrganisationId
 
 
-class SegmentsRow(Struct, frozen=True, gc=False):
+class ListSegmentsRow(Struct, frozen=True, gc=False):
     segment_id: int
     language: str
     texts: int
     length: int
 
 
-class ChunkIdsRow(Struct, frozen=True, gc=False):
+class SegmentChunksRow(Struct, frozen=True, gc=False):
     segment_id: int
     chunk_ids: bytes
     entry_ids: bytes
 
 
-class HeadsRow(Struct, frozen=True, gc=False):
+class PostingHeadsRow(Struct, frozen=True, gc=False):
     segment_id: int
     term: str
     texts: int
@@ -32,13 +32,13 @@ class HeadsRow(Struct, frozen=True, gc=False):
     postings: bytes
 
 
-class PartsRow(Struct, frozen=True, gc=False):
+class PostingPartsRow(Struct, frozen=True, gc=False):
     segment_id: int
     term: str
     postings: bytes
 
 
-class CrowdedLanguagesRow(Struct, frozen=True, gc=False):
+class MergeableSegmentsRow(Struct, frozen=True, gc=False):
     organisation_id: OrganisationId
     language: str
     segment_ids: list[int]
@@ -90,7 +90,7 @@ async def add_segment(
     chunk_ids: bytes,
     entry_ids: bytes,
 ) -> int:
-    """Begin a segment of the keyword index."""
+    """Insert a segment of the keyword index."""
     value: int = await conn.fetchval(
         _ADD_SEGMENT,
         organisation_id,
@@ -135,7 +135,7 @@ async def add_postings(
     starts: Sequence[bytes | None] | None,
     postings: Sequence[bytes],
 ) -> None:
-    """Write parts of postings."""
+    """Insert parts of postings."""
     await conn.execute(
         _ADD_POSTINGS,
         organisation_id,
@@ -150,8 +150,8 @@ async def add_postings(
     )
 
 
-_SEGMENTS: Final = """
--- name: Segments
+_LIST_SEGMENTS: Final = """
+-- name: ListSegments
 SELECT id AS segment_id, language, texts, length
 FROM knowledge.segment
 WHERE organisation_id = $1 AND analysis_version = $2
@@ -159,13 +159,30 @@ ORDER BY id
 """
 
 
-async def segments(
+async def list_segments(
     conn: Connection, *, organisation_id: OrganisationId, analysis_version: int
-) -> list[SegmentsRow]:
-    """The segments of an organisation: what a query runs over."""
+) -> list[ListSegmentsRow]:
+    """The segments of an organisation."""
     return [
-        SegmentsRow(*row) for row in await conn.fetch(_SEGMENTS, organisation_id, analysis_version)
+        ListSegmentsRow(*row)
+        for row in await conn.fetch(_LIST_SEGMENTS, organisation_id, analysis_version)
     ]
+
+
+_MAIN_LANGUAGE: Final = """
+-- name: MainLanguage
+SELECT language FROM knowledge.segment
+WHERE organisation_id = $1 AND language <> 'xx'
+GROUP BY language
+ORDER BY sum(texts) DESC, language
+LIMIT 1
+"""
+
+
+async def main_language(conn: Connection, *, organisation_id: OrganisationId) -> str | None:
+    """The language of most indexed texts of an organisation."""
+    value: str | None = await conn.fetchval(_MAIN_LANGUAGE, organisation_id)
+    return value
 
 
 _COUNT_SEGMENTS: Final = """
@@ -175,24 +192,24 @@ SELECT count(*) FROM knowledge.segment WHERE id = ANY($1::bigint[])
 
 
 async def count_segments(conn: Connection, *, segment_ids: Sequence[int]) -> int:
-    """How many of these segments are still there."""
+    """How many of these segments still exist."""
     value: int = await conn.fetchval(_COUNT_SEGMENTS, segment_ids)
     return value
 
 
-_CHUNK_IDS: Final = """
--- name: ChunkIds
+_SEGMENT_CHUNKS: Final = """
+-- name: SegmentChunks
 SELECT id AS segment_id, chunk_ids, entry_ids FROM knowledge.segment WHERE id = ANY($1::bigint[])
 """
 
 
-async def chunk_ids(conn: Connection, *, segment_ids: Sequence[int]) -> list[ChunkIdsRow]:
-    """Which chunks the ordinals of segments mean, and of which texts."""
-    return [ChunkIdsRow(*row) for row in await conn.fetch(_CHUNK_IDS, segment_ids)]
+async def segment_chunks(conn: Connection, *, segment_ids: Sequence[int]) -> list[SegmentChunksRow]:
+    """The chunk and entry of each ordinal of segments."""
+    return [SegmentChunksRow(*row) for row in await conn.fetch(_SEGMENT_CHUNKS, segment_ids)]
 
 
-_HEADS: Final = """
--- name: Heads
+_POSTING_HEADS: Final = """
+-- name: PostingHeads
 SELECT segment_id, term, texts, most, shortest, starts, postings
 FROM knowledge.posting
 WHERE
@@ -202,15 +219,15 @@ WHERE
 """
 
 
-async def heads(
+async def posting_heads(
     conn: Connection, *, segment_ids: Sequence[int], terms: Sequence[str]
-) -> list[HeadsRow]:
+) -> list[PostingHeadsRow]:
     """The first part of each term's postings in each segment."""
-    return [HeadsRow(*row) for row in await conn.fetch(_HEADS, segment_ids, terms)]
+    return [PostingHeadsRow(*row) for row in await conn.fetch(_POSTING_HEADS, segment_ids, terms)]
 
 
-_PARTS: Final = """
--- name: Parts
+_POSTING_PARTS: Final = """
+-- name: PostingParts
 SELECT p.segment_id, p.term, p.postings
 FROM unnest(
     $1::bigint[], $2::text[], $3::integer[]
@@ -221,15 +238,17 @@ ORDER BY p.segment_id, p.term, p.part
 """
 
 
-async def parts(
+async def posting_parts(
     conn: Connection, *, segment_ids: Sequence[int], terms: Sequence[str], parts: Sequence[int]
-) -> list[PartsRow]:
+) -> list[PostingPartsRow]:
     """Further parts of postings, in order."""
-    return [PartsRow(*row) for row in await conn.fetch(_PARTS, segment_ids, terms, parts)]
+    return [
+        PostingPartsRow(*row) for row in await conn.fetch(_POSTING_PARTS, segment_ids, terms, parts)
+    ]
 
 
-_CROWDED_LANGUAGES: Final = """
--- name: CrowdedLanguages
+_MERGEABLE_SEGMENTS: Final = """
+-- name: MergeableSegments
 SELECT
     organisation_id,
     language,
@@ -243,13 +262,13 @@ LIMIT $4
 """
 
 
-async def crowded_languages(
+async def mergeable_segments(
     conn: Connection, *, analysis_version: int, largest: int, many: int, most: int
-) -> list[CrowdedLanguagesRow]:
-    """Where an organisation has many segments of about the same size: each set is worth merging."""
+) -> list[MergeableSegmentsRow]:
+    """Groups of many segments of similar size in one organisation and language."""
     return [
-        CrowdedLanguagesRow(*row)
-        for row in await conn.fetch(_CROWDED_LANGUAGES, analysis_version, largest, many, most)
+        MergeableSegmentsRow(*row)
+        for row in await conn.fetch(_MERGEABLE_SEGMENTS, analysis_version, largest, many, most)
     ]
 
 
@@ -264,7 +283,7 @@ LIMIT $2
 
 
 async def segments_after(conn: Connection, *, after: int, most: int) -> list[SegmentsAfterRow]:
-    """The next segments of all organisations, with the chunks that they are over."""
+    """The next segments of all organisations, with their chunks."""
     return [SegmentsAfterRow(*row) for row in await conn.fetch(_SEGMENTS_AFTER, after, most)]
 
 
@@ -279,7 +298,7 @@ FOR UPDATE SKIP LOCKED
 
 
 async def lock_segments(conn: Connection, *, segment_ids: Sequence[int]) -> list[LockSegmentsRow]:
-    """Hold segments that are to be merged; those that another merge took are not returned."""
+    """Lock segments to merge; those that another merge has locked are not returned."""
     return [LockSegmentsRow(*row) for row in await conn.fetch(_LOCK_SEGMENTS, segment_ids)]
 
 
@@ -292,7 +311,7 @@ WHERE NOT EXISTS (SELECT FROM knowledge.chunk AS c WHERE c.id = wanted.id)
 
 
 async def missing_chunks(conn: Connection, *, chunk_ids: Sequence[int]) -> list[int]:
-    """Which of these chunks are gone."""
+    """Those of these chunks that were deleted."""
     return [row[0] for row in await conn.fetch(_MISSING_CHUNKS, chunk_ids)]
 
 
@@ -341,5 +360,5 @@ DELETE FROM knowledge.segment WHERE id = ANY($1::bigint[])
 
 
 async def drop_segments(conn: Connection, *, segment_ids: Sequence[int]) -> None:
-    """Remove segments with their postings."""
+    """Delete segments with their postings."""
     await conn.execute(_DROP_SEGMENTS, segment_ids)

@@ -1,5 +1,5 @@
 -- name: AddSegment :one
--- Begin a segment of the keyword index.
+-- Insert a segment of the keyword index.
 INSERT INTO knowledge.segment (
     organisation_id, language, analysis_version, texts, length, chunk_ids, entry_ids
 )
@@ -10,7 +10,7 @@ VALUES (
 RETURNING id AS segment_id;
 
 -- name: AddPostings :exec
--- Write parts of postings.
+-- Insert parts of postings.
 INSERT INTO knowledge.posting (
     organisation_id, segment_id, term, part, texts, most, shortest, starts, postings
 )
@@ -25,22 +25,30 @@ FROM unnest(
     sqlc.arg(postings)::bytea[]
 ) AS new (term, part, texts, most, shortest, starts, postings);
 
--- name: Segments :many
--- The segments of an organisation: what a query runs over.
+-- name: ListSegments :many
+-- The segments of an organisation.
 SELECT id AS segment_id, language, texts, length
 FROM knowledge.segment
 WHERE organisation_id = sqlc.arg(organisation_id) AND analysis_version = sqlc.arg(analysis_version)
 ORDER BY id;
 
+-- name: MainLanguage :one
+-- The language of most indexed texts of an organisation.
+SELECT language FROM knowledge.segment
+WHERE organisation_id = sqlc.arg(organisation_id) AND language <> 'xx'
+GROUP BY language
+ORDER BY sum(texts) DESC, language
+LIMIT 1;
+
 -- name: CountSegments :one
--- How many of these segments are still there.
+-- How many of these segments still exist.
 SELECT count(*) FROM knowledge.segment WHERE id = ANY(sqlc.arg(segment_ids)::bigint[]);
 
--- name: ChunkIds :many
--- Which chunks the ordinals of segments mean, and of which texts.
+-- name: SegmentChunks :many
+-- The chunk and entry of each ordinal of segments.
 SELECT id AS segment_id, chunk_ids, entry_ids FROM knowledge.segment WHERE id = ANY(sqlc.arg(segment_ids)::bigint[]);
 
--- name: Heads :many
+-- name: PostingHeads :many
 -- The first part of each term's postings in each segment.
 SELECT segment_id, term, texts, most, shortest, starts, postings
 FROM knowledge.posting
@@ -49,7 +57,7 @@ WHERE
     AND term = ANY(sqlc.arg(terms)::text[])
     AND part = 0;
 
--- name: Parts :many
+-- name: PostingParts :many
 -- Further parts of postings, in order.
 SELECT p.segment_id, p.term, p.postings
 FROM unnest(
@@ -59,8 +67,8 @@ INNER JOIN knowledge.posting AS p
     ON wanted.segment_id = p.segment_id AND wanted.term = p.term AND wanted.part = p.part
 ORDER BY p.segment_id, p.term, p.part;
 
--- name: CrowdedLanguages :many
--- Where an organisation has many segments of about the same size: each set is worth merging.
+-- name: MergeableSegments :many
+-- Groups of many segments of similar size in one organisation and language.
 SELECT
     organisation_id,
     language,
@@ -73,7 +81,7 @@ ORDER BY count(*) DESC
 LIMIT sqlc.arg(most);
 
 -- name: SegmentsAfter :many
--- The next segments of all organisations, with the chunks that they are over.
+-- The next segments of all organisations, with their chunks.
 SELECT id AS segment_id, organisation_id, language, chunk_ids
 FROM knowledge.segment
 WHERE id > sqlc.arg(after)::bigint
@@ -81,7 +89,7 @@ ORDER BY id
 LIMIT sqlc.arg(most);
 
 -- name: LockSegments :many
--- Hold segments that are to be merged; those that another merge took are not returned.
+-- Lock segments to merge; those that another merge has locked are not returned.
 SELECT id AS segment_id, texts, length, chunk_ids, entry_ids
 FROM knowledge.segment
 WHERE id = ANY(sqlc.arg(segment_ids)::bigint[])
@@ -89,7 +97,7 @@ ORDER BY id
 FOR UPDATE SKIP LOCKED;
 
 -- name: MissingChunks :many
--- Which of these chunks are gone.
+-- Those of these chunks that were deleted.
 SELECT wanted.id::bigint AS "id!"
 FROM unnest(sqlc.arg(chunk_ids)::bigint[]) AS wanted (id)
 WHERE NOT EXISTS (SELECT FROM knowledge.chunk AS c WHERE c.id = wanted.id);
@@ -112,5 +120,5 @@ ORDER BY term
 LIMIT sqlc.arg(most);
 
 -- name: DropSegments :exec
--- Remove segments with their postings.
+-- Delete segments with their postings.
 DELETE FROM knowledge.segment WHERE id = ANY(sqlc.arg(segment_ids)::bigint[]);

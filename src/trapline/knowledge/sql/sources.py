@@ -36,7 +36,7 @@ class SourceRow(Struct, frozen=True, gc=False):
     updated_at: datetime
 
 
-class PlacesRow(Struct, frozen=True, gc=False):
+class SourceTargetsRow(Struct, frozen=True, gc=False):
     source_id: SourceId
     organisation_id: OrganisationId
     application_id: ApplicationId | None
@@ -47,7 +47,7 @@ class PlacesRow(Struct, frozen=True, gc=False):
     created_by: UUID | None
 
 
-class LeftFilesRow(Struct, frozen=True, gc=False):
+class UnfinishedFilesRow(Struct, frozen=True, gc=False):
     source_id: SourceId
     application_id: ApplicationId | None
 
@@ -63,7 +63,7 @@ class EntryHashRow(Struct, frozen=True, gc=False):
     version_id: int | None
 
 
-class EntriesToRenewRow(Struct, frozen=True, gc=False):
+class EntriesToReembedRow(Struct, frozen=True, gc=False):
     entry_id: int
     uri: str
     path: str
@@ -84,21 +84,26 @@ class LockSourceRow(Struct, frozen=True, gc=False):
     config: Any
 
 
-class LockForRenewalRow(Struct, frozen=True, gc=False):
+class LockForReembeddingRow(Struct, frozen=True, gc=False):
     source_id: SourceId
     generation: int
     renewal_job_id: JobId | None
 
 
-_LOCK_SHELF: Final = """
--- name: LockShelf
+class OrphanedEntriesRow(Struct, frozen=True, gc=False):
+    source_id: SourceId
+    entries: int
+
+
+_LOCK_SOURCE_KEY: Final = """
+-- name: LockSourceKey
 SELECT pg_advisory_xact_lock(hashtextextended('knowledge.source ' || $1::text, 0))
 """
 
 
-async def lock_shelf(conn: Connection, *, shelf: str) -> None:
-    """Register files of an application one caller at a time, so that the same file is seen to be there."""
-    await conn.execute(_LOCK_SHELF, shelf)
+async def lock_source_key(conn: Connection, *, key: str) -> None:
+    """Serialise callers that register files of one application, so that each sees the other's files."""
+    await conn.execute(_LOCK_SOURCE_KEY, key)
 
 
 _ADD_FILES: Final = """
@@ -150,8 +155,8 @@ async def add_files(
     )
 
 
-_RENEW_FILES: Final = """
--- name: RenewFiles
+_UPDATE_FILES: Final = """
+-- name: UpdateFiles
 UPDATE knowledge.source s
 SET
     sha256 = new.sha256, size = new.size, content_type = new.content_type, status = 'pending',
@@ -164,7 +169,7 @@ WHERE s.id = new.id
 """
 
 
-async def renew_files(
+async def update_files(
     conn: Connection,
     *,
     job_id: JobId,
@@ -173,8 +178,8 @@ async def renew_files(
     sizes: Sequence[int],
     content_types: Sequence[str | None] | None,
 ) -> None:
-    """Take over the new bytes of files that are there."""
-    await conn.execute(_RENEW_FILES, job_id, ids, hashes, sizes, content_types)
+    """Update the bytes of existing files."""
+    await conn.execute(_UPDATE_FILES, job_id, ids, hashes, sizes, content_types)
 
 
 _ADD_SOURCE: Final = """
@@ -295,12 +300,12 @@ WHERE id = ANY ($2::uuid[])
 
 
 async def begin_job(conn: Connection, *, job_id: JobId, source_ids: Sequence[SourceId]) -> None:
-    """Note the job that fills sources from now on."""
+    """Record the job that fills sources from now on."""
     await conn.execute(_BEGIN_JOB, job_id, source_ids)
 
 
-_PLACES: Final = """
--- name: Places
+_SOURCE_TARGETS: Final = """
+-- name: SourceTargets
 SELECT id AS source_id, organisation_id, application_id, kind, name, generation, config, created_by
 FROM knowledge.source
 WHERE id = ANY ($1::uuid[])
@@ -309,13 +314,15 @@ FOR SHARE
 """
 
 
-async def places(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[PlacesRow]:
-    """Where the texts of sources go, and how they are made; they stay so until the end of the transaction."""
-    return [PlacesRow(*row) for row in await conn.fetch(_PLACES, source_ids)]
+async def source_targets(
+    conn: Connection, *, source_ids: Sequence[SourceId]
+) -> list[SourceTargetsRow]:
+    """The generation and config of sources, locked against change until the end of the transaction."""
+    return [SourceTargetsRow(*row) for row in await conn.fetch(_SOURCE_TARGETS, source_ids)]
 
 
-_END_FILES: Final = """
--- name: EndFiles
+_FINISH_FILES: Final = """
+-- name: FinishFiles
 UPDATE knowledge.source s
 SET status = ended.status, error = ended.error, updated_at = now()
 FROM unnest(
@@ -326,7 +333,7 @@ WHERE s.id = ended.id AND s.job_id = ended.job_id AND s.kind = 'file'
 """
 
 
-async def end_files(
+async def finish_files(
     conn: Connection,
     *,
     source_ids: Sequence[SourceId],
@@ -334,12 +341,12 @@ async def end_files(
     statuses: Sequence[str],
     errors: Sequence[str | None] | None,
 ) -> None:
-    """Note how files ended; what another job has taken up since is that one's."""
-    await conn.execute(_END_FILES, source_ids, job_ids, statuses, errors)
+    """Record the result of files, unless another job owns them now."""
+    await conn.execute(_FINISH_FILES, source_ids, job_ids, statuses, errors)
 
 
-_END_SOURCES: Final = """
--- name: EndSources
+_FINISH_SOURCES: Final = """
+-- name: FinishSources
 UPDATE knowledge.source s
 SET
     status = CASE WHEN e.found THEN $1::text ELSE 'failed' END,
@@ -356,15 +363,15 @@ RETURNING s.id AS source_id
 """
 
 
-async def end_sources(
+async def finish_sources(
     conn: Connection, *, status: str, error: str | None, reason: str, job_id: JobId
 ) -> list[SourceId]:
-    """Note how a job ended for the sources that it fills and that are not files. One without any text has failed, whatever the job says."""
-    return [row[0] for row in await conn.fetch(_END_SOURCES, status, error, reason, job_id)]
+    """Record the result of a job for its sources that are not files. A source without any text has failed."""
+    return [row[0] for row in await conn.fetch(_FINISH_SOURCES, status, error, reason, job_id)]
 
 
-_LEFT_FILES: Final = """
--- name: LeftFiles
+_UNFINISHED_FILES: Final = """
+-- name: UnfinishedFiles
 SELECT id AS source_id, application_id FROM knowledge.source
 WHERE job_id = $1 AND kind = 'file' AND status IN ('pending', 'processing')
 ORDER BY id
@@ -372,9 +379,9 @@ FOR UPDATE
 """
 
 
-async def left_files(conn: Connection, *, job_id: JobId) -> list[LeftFilesRow]:
-    """Files that a job has left without an end, which they are about to get."""
-    return [LeftFilesRow(*row) for row in await conn.fetch(_LEFT_FILES, job_id)]
+async def unfinished_files(conn: Connection, *, job_id: JobId) -> list[UnfinishedFilesRow]:
+    """The unfinished files of a job, locked."""
+    return [UnfinishedFilesRow(*row) for row in await conn.fetch(_UNFINISHED_FILES, job_id)]
 
 
 _CHANGE_SOURCE: Final = """
@@ -399,7 +406,7 @@ async def change_source(
     rescrape_every: timedelta | None,
     source_id: SourceId,
 ) -> SourceRow | None:
-    """Change what is given of a source; `keep_rescrape` leaves how often as it is."""
+    """Update the given fields of a source; `keep_rescrape` keeps its interval."""
     row = await conn.fetchrow(_CHANGE_SOURCE, name, keep_rescrape, rescrape_every, source_id)
     return None if row is None else SourceRow(*row)
 
@@ -419,7 +426,7 @@ RETURNING *
 async def set_fetching(
     conn: Connection, *, fetching: Any, rescrape_every: timedelta | None, source_id: SourceId
 ) -> SourceRow | None:
-    """Note how a source is fetched from now on; how often stays as it is unless that is said, too."""
+    """Update the fetch options of a source, and its interval if one is given."""
     row = await conn.fetchrow(_SET_FETCHING, fetching, rescrape_every, source_id)
     return None if row is None else SourceRow(*row)
 
@@ -433,7 +440,7 @@ ORDER BY id
 
 
 async def fetched_sources(conn: Connection, *, application_id: ApplicationId) -> list[SourceRow]:
-    """The sources of an application that are fetched."""
+    """The sources of an application that are not files."""
     return [SourceRow(*row) for row in await conn.fetch(_FETCHED_SOURCES, application_id)]
 
 
@@ -448,7 +455,7 @@ WHERE id IN (
 
 
 async def delete_sources(conn: Connection, *, source_ids: Sequence[SourceId]) -> int:
-    """Delete sources with all that search reads of them; in the order of their ids, as they are ended."""
+    """Delete sources with their index; in id order, as the end of a job locks them."""
     return int((await conn.execute(_DELETE_SOURCES, source_ids)).rpartition(" ")[2])
 
 
@@ -477,13 +484,13 @@ WHERE e.source_id = $1 AND e.uri = $2
 
 
 async def entry_hash(conn: Connection, *, source_id: SourceId, uri: str) -> EntryHashRow | None:
-    """What the text of a source at an address was, in the generation that is searched."""
+    """The content hash of a source's text at a URI, in the searched generation."""
     row = await conn.fetchrow(_ENTRY_HASH, source_id, uri)
     return None if row is None else EntryHashRow(*row)
 
 
-_ENTRIES_TO_RENEW: Final = """
--- name: EntriesToRenew
+_ENTRIES_TO_REEMBED: Final = """
+-- name: EntriesToReembed
 SELECT
     e.id AS entry_id, e.uri, e.path, e.title, e.language, e.content_type, e.page_id, e.version_id,
     e.content_hash, e.markdown, e.dated_at
@@ -499,13 +506,13 @@ LIMIT $4::integer
 """
 
 
-async def entries_to_renew(
+async def entries_to_reembed(
     conn: Connection, *, source_id: SourceId, present: int, target: int, most: int
-) -> list[EntriesToRenewRow]:
-    """Texts of a source's present generation that a later one lacks, or has in an older state."""
+) -> list[EntriesToReembedRow]:
+    """Texts of a source's present generation that a later one lacks or has with other content."""
     return [
-        EntriesToRenewRow(*row)
-        for row in await conn.fetch(_ENTRIES_TO_RENEW, source_id, present, target, most)
+        EntriesToReembedRow(*row)
+        for row in await conn.fetch(_ENTRIES_TO_REEMBED, source_id, present, target, most)
     ]
 
 
@@ -524,7 +531,7 @@ WHERE n.source_id = $1 AND n.generation = $2::integer
 async def drop_stray_entries(
     conn: Connection, *, source_id: SourceId, target: int, present: int
 ) -> int:
-    """Remove texts of a later generation that the present one has no more."""
+    """Delete texts of a later generation that the present one lacks."""
     return int(
         (await conn.execute(_DROP_STRAY_ENTRIES, source_id, target, present)).rpartition(" ")[2]
     )
@@ -538,7 +545,7 @@ FROM knowledge.source WHERE id = $1 FOR UPDATE
 
 
 async def lock_source(conn: Connection, *, source_id: SourceId) -> LockSourceRow | None:
-    """Hold a source while its generations are exchanged."""
+    """Lock a source while its generation is swapped."""
     row = await conn.fetchrow(_LOCK_SOURCE, source_id)
     return None if row is None else LockSourceRow(*row)
 
@@ -552,12 +559,12 @@ WHERE id = $2
 
 
 async def set_config(conn: Connection, *, config: Any, source_id: SourceId) -> None:
-    """Note how the texts of a source are made from now on, its renewal being done."""
+    """Set the config of a source after its re-embedding."""
     await conn.execute(_SET_CONFIG, config, source_id)
 
 
-_LOCK_FOR_RENEWAL: Final = """
--- name: LockForRenewal
+_LOCK_FOR_REEMBEDDING: Final = """
+-- name: LockForReembedding
 SELECT id AS source_id, generation, renewal_job_id FROM knowledge.source
 WHERE id = ANY ($1::uuid[])
 ORDER BY id
@@ -565,23 +572,27 @@ FOR UPDATE
 """
 
 
-async def lock_for_renewal(
+async def lock_for_reembedding(
     conn: Connection, *, source_ids: Sequence[SourceId]
-) -> list[LockForRenewalRow]:
-    """Hold sources while it is decided whether they are made anew."""
-    return [LockForRenewalRow(*row) for row in await conn.fetch(_LOCK_FOR_RENEWAL, source_ids)]
+) -> list[LockForReembeddingRow]:
+    """Lock sources while their re-embedding is decided."""
+    return [
+        LockForReembeddingRow(*row) for row in await conn.fetch(_LOCK_FOR_REEMBEDDING, source_ids)
+    ]
 
 
-_BEGIN_RENEWAL: Final = """
--- name: BeginRenewal
+_BEGIN_REEMBEDDING: Final = """
+-- name: BeginReembedding
 UPDATE knowledge.source SET renewal_job_id = $1
 WHERE id = ANY ($2::uuid[])
 """
 
 
-async def begin_renewal(conn: Connection, *, job_id: JobId, source_ids: Sequence[SourceId]) -> None:
-    """Note the job that makes sources anew."""
-    await conn.execute(_BEGIN_RENEWAL, job_id, source_ids)
+async def begin_reembedding(
+    conn: Connection, *, job_id: JobId, source_ids: Sequence[SourceId]
+) -> None:
+    """Record the job that re-embeds sources."""
+    await conn.execute(_BEGIN_REEMBEDDING, job_id, source_ids)
 
 
 _DROP_LATER_GENERATIONS: Final = """
@@ -598,5 +609,51 @@ WHERE s.id = ANY ($1::uuid[])
 
 
 async def drop_later_generations(conn: Connection, *, source_ids: Sequence[SourceId]) -> None:
-    """Remove what an earlier renewal of sources began and did not complete."""
+    """Delete the unfinished later generations of sources."""
     await conn.execute(_DROP_LATER_GENERATIONS, source_ids)
+
+
+_PURGE_SITE_ENTRIES: Final = """
+-- name: PurgeSiteEntries
+DELETE FROM knowledge.entry
+WHERE id IN (
+    SELECT e.id FROM knowledge.source AS s
+    INNER JOIN knowledge.entry AS e ON s.id = e.source_id
+    WHERE s.site_id = $1
+    UNION ALL
+    SELECT e.id FROM store.page AS p
+    INNER JOIN knowledge.entry AS e ON p.id = e.page_id
+    WHERE p.site_id = $1
+    LIMIT $2::integer
+)
+"""
+
+
+async def purge_site_entries(conn: Connection, *, site_id: SiteId, most: int) -> int:
+    """Delete a batch of the texts of a site: of its own source, and of its pages in any source."""
+    return int((await conn.execute(_PURGE_SITE_ENTRIES, site_id, most)).rpartition(" ")[2])
+
+
+_PURGE_SITE_SOURCES: Final = """
+-- name: PurgeSiteSources
+DELETE FROM knowledge.source WHERE site_id = $1
+"""
+
+
+async def purge_site_sources(conn: Connection, *, site_id: SiteId) -> int:
+    """Delete the sources of a site's own pages."""
+    return int((await conn.execute(_PURGE_SITE_SOURCES, site_id)).rpartition(" ")[2])
+
+
+_ORPHANED_ENTRIES: Final = """
+-- name: OrphanedEntries
+SELECT e.source_id, count(*) AS "entries!"
+FROM knowledge.entry AS e
+WHERE e.page_id IS NOT NULL AND NOT EXISTS (SELECT FROM store.page AS p WHERE p.id = e.page_id)
+GROUP BY e.source_id
+"""
+
+
+async def orphaned_entries(conn: Connection) -> list[OrphanedEntriesRow]:
+    """Texts that are searched though their page was deleted, by source."""
+    return [OrphanedEntriesRow(*row) for row in await conn.fetch(_ORPHANED_ENTRIES)]

@@ -1,6 +1,6 @@
--- name: LockShelf :exec
--- Register files of an application one caller at a time, so that the same file is seen to be there.
-SELECT pg_advisory_xact_lock(hashtextextended('knowledge.source ' || sqlc.arg(shelf)::text, 0));
+-- name: LockSourceKey :exec
+-- Serialise callers that register files of one application, so that each sees the other's files.
+SELECT pg_advisory_xact_lock(hashtextextended('knowledge.source ' || sqlc.arg(key)::text, 0));
 
 -- name: AddFiles :exec
 -- Add sources that are files.
@@ -17,8 +17,8 @@ FROM unnest(
     sqlc.arg(hashes)::bytea[], sqlc.arg(sizes)::bigint[], sqlc.narg(content_types)::text[]
 ) AS new (id, name, uri, sha256, size, content_type);
 
--- name: RenewFiles :exec
--- Take over the new bytes of files that are there.
+-- name: UpdateFiles :exec
+-- Update the bytes of existing files.
 UPDATE knowledge.source s
 SET
     sha256 = new.sha256, size = new.size, content_type = new.content_type, status = 'pending',
@@ -66,21 +66,21 @@ WHERE organisation_id = sqlc.arg(organisation_id) AND site_id = sqlc.arg(site_id
     AND application_id IS NULL;
 
 -- name: BeginJob :exec
--- Note the job that fills sources from now on.
+-- Record the job that fills sources from now on.
 UPDATE knowledge.source
 SET job_id = sqlc.arg(job_id), status = 'pending', error = NULL, updated_at = now()
 WHERE id = ANY (sqlc.arg(source_ids)::uuid[]);
 
--- name: Places :many
--- Where the texts of sources go, and how they are made; they stay so until the end of the transaction.
+-- name: SourceTargets :many
+-- The generation and config of sources, locked against change until the end of the transaction.
 SELECT id AS source_id, organisation_id, application_id, kind, name, generation, config, created_by
 FROM knowledge.source
 WHERE id = ANY (sqlc.arg(source_ids)::uuid[])
 ORDER BY id
 FOR SHARE;
 
--- name: EndFiles :exec
--- Note how files ended; what another job has taken up since is that one's.
+-- name: FinishFiles :exec
+-- Record the result of files, unless another job owns them now.
 UPDATE knowledge.source s
 SET status = ended.status, error = ended.error, updated_at = now()
 FROM unnest(
@@ -89,9 +89,8 @@ FROM unnest(
 ) AS ended (id, job_id, status, error)
 WHERE s.id = ended.id AND s.job_id = ended.job_id AND s.kind = 'file';
 
--- name: EndSources :many
--- Note how a job ended for the sources that it fills and that are not files. One without any text
--- has failed, whatever the job says.
+-- name: FinishSources :many
+-- Record the result of a job for its sources that are not files. A source without any text has failed.
 UPDATE knowledge.source s
 SET
     status = CASE WHEN e.found THEN sqlc.arg(status)::text ELSE 'failed' END,
@@ -106,15 +105,15 @@ FROM (
 WHERE s.id = e.id AND s.kind <> 'file' AND s.status IN ('pending', 'processing')
 RETURNING s.id AS source_id;
 
--- name: LeftFiles :many
--- Files that a job has left without an end, which they are about to get.
+-- name: UnfinishedFiles :many
+-- The unfinished files of a job, locked.
 SELECT id AS source_id, application_id FROM knowledge.source
 WHERE job_id = sqlc.arg(job_id) AND kind = 'file' AND status IN ('pending', 'processing')
 ORDER BY id
 FOR UPDATE;
 
 -- name: ChangeSource :one
--- Change what is given of a source; `keep_rescrape` leaves how often as it is.
+-- Update the given fields of a source; `keep_rescrape` keeps its interval.
 UPDATE knowledge.source
 SET
     name = coalesce(sqlc.narg(name)::text, name),
@@ -126,7 +125,7 @@ WHERE id = sqlc.arg(source_id)
 RETURNING *;
 
 -- name: SetFetching :one
--- Note how a source is fetched from now on; how often stays as it is unless that is said, too.
+-- Update the fetch options of a source, and its interval if one is given.
 UPDATE knowledge.source
 SET
     fetching = sqlc.arg(fetching)::jsonb,
@@ -136,13 +135,13 @@ WHERE id = sqlc.arg(source_id)
 RETURNING *;
 
 -- name: FetchedSources :many
--- The sources of an application that are fetched.
+-- The sources of an application that are not files.
 SELECT * FROM knowledge.source
 WHERE application_id = sqlc.arg(application_id) AND kind <> 'file'
 ORDER BY id;
 
 -- name: DeleteSources :execrows
--- Delete sources with all that search reads of them; in the order of their ids, as they are ended.
+-- Delete sources with their index; in id order, as the end of a job locks them.
 DELETE FROM knowledge.source
 WHERE id IN (
     SELECT s.id FROM knowledge.source s WHERE s.id = ANY (sqlc.arg(source_ids)::uuid[])
@@ -154,13 +153,13 @@ WHERE id IN (
 SELECT id AS source_id, kind, job_id FROM knowledge.source WHERE application_id = sqlc.arg(application_id);
 
 -- name: EntryHash :one
--- What the text of a source at an address was, in the generation that is searched.
+-- The content hash of a source's text at a URI, in the searched generation.
 SELECT e.content_hash, e.version_id
 FROM knowledge.entry e JOIN knowledge.source s ON s.id = e.source_id AND s.generation = e.generation
 WHERE e.source_id = sqlc.arg(source_id) AND e.uri = sqlc.arg(uri);
 
--- name: EntriesToRenew :many
--- Texts of a source's present generation that a later one lacks, or has in an older state.
+-- name: EntriesToReembed :many
+-- Texts of a source's present generation that a later one lacks or has with other content.
 SELECT
     e.id AS entry_id, e.uri, e.path, e.title, e.language, e.content_type, e.page_id, e.version_id,
     e.content_hash, e.markdown, e.dated_at
@@ -175,7 +174,7 @@ ORDER BY e.id
 LIMIT sqlc.arg(most)::integer;
 
 -- name: DropStrayEntries :execrows
--- Remove texts of a later generation that the present one has no more.
+-- Delete texts of a later generation that the present one lacks.
 DELETE FROM knowledge.entry n
 WHERE n.source_id = sqlc.arg(source_id) AND n.generation = sqlc.arg(target)::integer
     AND NOT EXISTS (
@@ -185,30 +184,30 @@ WHERE n.source_id = sqlc.arg(source_id) AND n.generation = sqlc.arg(target)::int
     );
 
 -- name: LockSource :one
--- Hold a source while its generations are exchanged.
+-- Lock a source while its generation is swapped.
 SELECT id AS source_id, organisation_id, generation, config
 FROM knowledge.source WHERE id = sqlc.arg(source_id) FOR UPDATE;
 
 -- name: SetConfig :exec
--- Note how the texts of a source are made from now on, its renewal being done.
+-- Set the config of a source after its re-embedding.
 UPDATE knowledge.source
 SET config = sqlc.arg(config)::jsonb, renewal_job_id = NULL, updated_at = now()
 WHERE id = sqlc.arg(source_id);
 
--- name: LockForRenewal :many
--- Hold sources while it is decided whether they are made anew.
+-- name: LockForReembedding :many
+-- Lock sources while their re-embedding is decided.
 SELECT id AS source_id, generation, renewal_job_id FROM knowledge.source
 WHERE id = ANY (sqlc.arg(source_ids)::uuid[])
 ORDER BY id
 FOR UPDATE;
 
--- name: BeginRenewal :exec
--- Note the job that makes sources anew.
+-- name: BeginReembedding :exec
+-- Record the job that re-embeds sources.
 UPDATE knowledge.source SET renewal_job_id = sqlc.arg(job_id)
 WHERE id = ANY (sqlc.arg(source_ids)::uuid[]);
 
 -- name: DropLaterGenerations :exec
--- Remove what an earlier renewal of sources began and did not complete.
+-- Delete the unfinished later generations of sources.
 WITH gone AS (
     DELETE FROM knowledge.entry e USING knowledge.source s
     WHERE s.id = ANY (sqlc.arg(source_ids)::uuid[])
@@ -217,3 +216,28 @@ WITH gone AS (
 DELETE FROM knowledge.generation g USING knowledge.source s
 WHERE s.id = ANY (sqlc.arg(source_ids)::uuid[])
     AND g.source_id = s.id AND g.generation > s.generation;
+
+-- name: PurgeSiteEntries :execrows
+-- Delete a batch of the texts of a site: of its own source, and of its pages in any source.
+DELETE FROM knowledge.entry
+WHERE id IN (
+    SELECT e.id FROM knowledge.source AS s
+    INNER JOIN knowledge.entry AS e ON s.id = e.source_id
+    WHERE s.site_id = sqlc.arg(site_id)
+    UNION ALL
+    SELECT e.id FROM store.page AS p
+    INNER JOIN knowledge.entry AS e ON p.id = e.page_id
+    WHERE p.site_id = sqlc.arg(site_id)
+    LIMIT sqlc.arg(most)::integer
+);
+
+-- name: PurgeSiteSources :execrows
+-- Delete the sources of a site's own pages.
+DELETE FROM knowledge.source WHERE site_id = sqlc.arg(site_id);
+
+-- name: OrphanedEntries :many
+-- Texts that are searched though their page was deleted, by source.
+SELECT e.source_id, count(*) AS "entries!"
+FROM knowledge.entry AS e
+WHERE e.page_id IS NOT NULL AND NOT EXISTS (SELECT FROM store.page AS p WHERE p.id = e.page_id)
+GROUP BY e.source_id;

@@ -83,7 +83,7 @@ async def list_changes(
     until: datetime | None,
     most: int,
 ) -> list[ChangeRow]:
-    """Change events of an organisation, newest first, before one."""
+    """Change events of an organisation before an id, newest first."""
     return [
         ChangeRow(*row)
         for row in await conn.fetch(
@@ -128,7 +128,7 @@ async def list_site_changes(
     until: datetime | None,
     most: int,
 ) -> list[ChangeRow]:
-    """As ListChanges, of one site, or of one of its pages."""
+    """As ListChanges, of one site or of one of its pages."""
     return [
         ChangeRow(*row)
         for row in await conn.fetch(
@@ -171,7 +171,7 @@ async def list_changes_oldest(
     until: datetime | None,
     most: int,
 ) -> list[ChangeRow]:
-    """As ListChanges, oldest first, after one."""
+    """As ListChanges, after an id, oldest first."""
     return [
         ChangeRow(*row)
         for row in await conn.fetch(
@@ -216,7 +216,7 @@ async def list_site_changes_oldest(
     until: datetime | None,
     most: int,
 ) -> list[ChangeRow]:
-    """As ListSiteChanges, oldest first, after one."""
+    """As ListSiteChanges, after an id, oldest first."""
     return [
         ChangeRow(*row)
         for row in await conn.fetch(
@@ -262,22 +262,31 @@ JOIN store.page p ON p.site_id = before.site_id AND p.url_id = before.url_id
 JOIN frontier.url_text u ON u.id = p.url_id
 WHERE before.job_id = $1
     AND before.site_id = $2
+    AND p.organisation_id = $3
     AND p.gone_at IS NULL AND p.version_id IS NOT NULL
-    AND p.last_seen_at < $3::timestamptz
+    AND p.last_seen_at < $4::timestamptz
     AND NOT EXISTS (
         SELECT FROM archive.visit now
-        WHERE now.job_id = $4 AND now.url_id = p.url_id
+        WHERE now.job_id = $5 AND now.url_id = p.url_id
     )
 """
 
 
 async def unseen_pages(
-    conn: Connection, *, earlier_job_id: JobId, site_id: SiteId, started_at: datetime, job_id: JobId
+    conn: Connection,
+    *,
+    earlier_job_id: JobId,
+    site_id: SiteId,
+    organisation_id: OrganisationId,
+    started_at: datetime,
+    job_id: JobId,
 ) -> list[UnseenPagesRow]:
-    """Pages that an earlier crawl saw and this one did not, though nothing says that they are gone."""
+    """Pages of an organisation that an earlier crawl saw and this one did not, and that no response marked as gone."""
     return [
         UnseenPagesRow(*row)
-        for row in await conn.fetch(_UNSEEN_PAGES, earlier_job_id, site_id, started_at, job_id)
+        for row in await conn.fetch(
+            _UNSEEN_PAGES, earlier_job_id, site_id, organisation_id, started_at, job_id
+        )
     ]
 
 
@@ -292,8 +301,8 @@ async def sites_of_job(conn: Connection, *, job_id: JobId) -> list[SiteId]:
     return [row[0] for row in await conn.fetch(_SITES_OF_JOB, job_id)]
 
 
-_HINDRANCES: Final = """
--- name: Hindrances
+_COUNT_BLOCKING_FAILURES: Final = """
+-- name: CountBlockingFailures
 SELECT count(*) AS "failed!"
 FROM queue.dead_letter d
 JOIN queue.task t ON t.id = d.task_id
@@ -312,7 +321,7 @@ WHERE d.job_id = $1
 """
 
 
-async def hindrances(
+async def count_blocking_failures(
     conn: Connection,
     *,
     job_id: JobId,
@@ -320,8 +329,8 @@ async def hindrances(
     page_kind: str,
     passing: Sequence[int],
 ) -> int:
-    """How many tasks of a crawl failed in a way that may have hidden pages from it."""
-    value: int = await conn.fetchval(_HINDRANCES, job_id, harmless, page_kind, passing)
+    """Number of tasks of a crawl whose failure may have hidden pages from it."""
+    value: int = await conn.fetchval(_COUNT_BLOCKING_FAILURES, job_id, harmless, page_kind, passing)
     return value
 
 
@@ -337,7 +346,7 @@ ORDER BY t.id LIMIT 1
 
 
 async def first_page_of_job(conn: Connection, *, job_id: JobId) -> FirstPageOfJobRow | None:
-    """The page that a job of one page found."""
+    """The page of a job that visits one page."""
     row = await conn.fetchrow(_FIRST_PAGE_OF_JOB, job_id)
     return None if row is None else FirstPageOfJobRow(*row)
 
@@ -358,6 +367,6 @@ SELECT EXISTS (
 async def was_unlinked(
     conn: Connection, *, organisation_id: OrganisationId, url_hash: bytes
 ) -> bool:
-    """Whether a URL's page was last missed by a whole crawl, and found in none since."""
+    """Whether the last complete crawl did not find the page of a URL."""
     value: bool = await conn.fetchval(_WAS_UNLINKED, organisation_id, url_hash)
     return value

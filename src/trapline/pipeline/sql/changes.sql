@@ -1,6 +1,6 @@
 -- name: ListChanges :many
 -- returns: ChangeRow
--- Change events of an organisation, newest first, before one.
+-- Change events of an organisation before an id, newest first.
 SELECT
     c.id, c.site_id, c.page_id, coalesce(u.url::text, c.watch_url) AS "url!", c.status, c.source,
     c.detected_at, c.version_id, c.previous_version_id, c.job_id, c.added_lines, c.removed_lines,
@@ -21,7 +21,7 @@ LIMIT sqlc.arg(most)::integer;
 
 -- name: ListSiteChanges :many
 -- returns: ChangeRow
--- As ListChanges, of one site, or of one of its pages.
+-- As ListChanges, of one site or of one of its pages.
 SELECT
     c.id, c.site_id, c.page_id, coalesce(u.url::text, c.watch_url) AS "url!", c.status, c.source,
     c.detected_at, c.version_id, c.previous_version_id, c.job_id, c.added_lines, c.removed_lines,
@@ -43,7 +43,7 @@ LIMIT sqlc.arg(most)::integer;
 
 -- name: ListChangesOldest :many
 -- returns: ChangeRow
--- As ListChanges, oldest first, after one.
+-- As ListChanges, after an id, oldest first.
 SELECT
     c.id, c.site_id, c.page_id, coalesce(u.url::text, c.watch_url) AS "url!", c.status, c.source,
     c.detected_at, c.version_id, c.previous_version_id, c.job_id, c.added_lines, c.removed_lines,
@@ -64,7 +64,7 @@ LIMIT sqlc.arg(most)::integer;
 
 -- name: ListSiteChangesOldest :many
 -- returns: ChangeRow
--- As ListSiteChanges, oldest first, after one.
+-- As ListSiteChanges, after an id, oldest first.
 SELECT
     c.id, c.site_id, c.page_id, coalesce(u.url::text, c.watch_url) AS "url!", c.status, c.source,
     c.detected_at, c.version_id, c.previous_version_id, c.job_id, c.added_lines, c.removed_lines,
@@ -98,13 +98,15 @@ LEFT JOIN store.version v ON v.id = c.version_id
 WHERE c.id = sqlc.arg(change_id);
 
 -- name: UnseenPages :many
--- Pages that an earlier crawl saw and this one did not, though nothing says that they are gone.
+-- Pages of an organisation that an earlier crawl saw and this one did not, and that no response marked
+-- as gone.
 SELECT DISTINCT p.site_id, p.url_id, u.url::text AS "url!"
 FROM archive.visit before
 JOIN store.page p ON p.site_id = before.site_id AND p.url_id = before.url_id
 JOIN frontier.url_text u ON u.id = p.url_id
 WHERE before.job_id = sqlc.arg(earlier_job_id)
     AND before.site_id = sqlc.arg(site_id)
+    AND p.organisation_id = sqlc.arg(organisation_id)
     AND p.gone_at IS NULL AND p.version_id IS NOT NULL
     AND p.last_seen_at < sqlc.arg(started_at)::timestamptz
     AND NOT EXISTS (
@@ -116,8 +118,8 @@ WHERE before.job_id = sqlc.arg(earlier_job_id)
 -- The sites that a job visited.
 SELECT DISTINCT site_id FROM archive.visit WHERE job_id = sqlc.arg(job_id);
 
--- name: Hindrances :one
--- How many tasks of a crawl failed in a way that may have hidden pages from it.
+-- name: CountBlockingFailures :one
+-- Number of tasks of a crawl whose failure may have hidden pages from it.
 SELECT count(*) AS "failed!"
 FROM queue.dead_letter d
 JOIN queue.task t ON t.id = d.task_id
@@ -135,7 +137,7 @@ WHERE d.job_id = sqlc.arg(job_id)
     );
 
 -- name: FirstPageOfJob :one
--- The page that a job of one page found.
+-- The page of a job that visits one page.
 SELECT p.site_id, p.id AS page_id, p.url_id, p.version_id
 FROM queue.task t
 JOIN queue.done d ON d.task_id = t.id
@@ -144,7 +146,7 @@ WHERE t.job_id = sqlc.arg(job_id)
 ORDER BY t.id LIMIT 1;
 
 -- name: WasUnlinked :one
--- Whether a URL's page was last missed by a whole crawl, and found in none since.
+-- Whether the last complete crawl did not find the page of a URL.
 SELECT EXISTS (
     SELECT FROM frontier.url u
     JOIN store.page p ON p.url_id = u.id

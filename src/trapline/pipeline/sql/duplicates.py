@@ -61,7 +61,7 @@ ORDER BY g.group_id
 async def list_groups(
     conn: Connection, *, site_id: SiteId, after: int, most: int
 ) -> list[GroupRow]:
-    """Groups of pages that are alike, oldest first, after one."""
+    """Groups of similar pages after an id, oldest first."""
     return [GroupRow(*row) for row in await conn.fetch(_LIST_GROUPS, site_id, after, most)]
 
 
@@ -94,7 +94,7 @@ ORDER BY g.group_id DESC
 async def list_groups_newest(
     conn: Connection, *, site_id: SiteId, before: int, most: int
 ) -> list[GroupRow]:
-    """As ListGroups, newest first, before one."""
+    """As ListGroups, before an id, newest first."""
     return [GroupRow(*row) for row in await conn.fetch(_LIST_GROUPS_NEWEST, site_id, before, most)]
 
 
@@ -127,7 +127,7 @@ ORDER BY g.pages DESC, g.group_id DESC
 async def list_groups_largest(
     conn: Connection, *, site_id: SiteId, before_pages: int, before: int, most: int
 ) -> list[GroupRow]:
-    """As ListGroups, those with most pages first, before a place in that order."""
+    """As ListGroups, before a key, largest first."""
     return [
         GroupRow(*row)
         for row in await conn.fetch(_LIST_GROUPS_LARGEST, site_id, before_pages, before, most)
@@ -151,5 +151,5 @@ LIMIT $3::integer
 async def members_of(
     conn: Connection, *, site_id: SiteId, group_id: int, most: int
 ) -> list[MembersOfRow]:
-    """The pages of a group, the original first, after a place in that order."""
+    """The pages of a group, the original first."""
     return [MembersOfRow(*row) for row in await conn.fetch(_MEMBERS_OF, site_id, group_id, most)]

@@ -1,6 +1,6 @@
 -- name: ListGroups :many
 -- returns: GroupRow
--- Groups of pages that are alike, oldest first, after one.
+-- Groups of similar pages after an id, oldest first.
 SELECT
     g.group_id, g.site_id, g.pages, c.content_hash, c.occurrence_count,
     c.created_at AS first_seen_at, c.last_seen_at, first.page_id AS original_id,
@@ -25,7 +25,7 @@ ORDER BY g.group_id;
 
 -- name: ListGroupsNewest :many
 -- returns: GroupRow
--- As ListGroups, newest first, before one.
+-- As ListGroups, before an id, newest first.
 SELECT
     g.group_id, g.site_id, g.pages, c.content_hash, c.occurrence_count,
     c.created_at AS first_seen_at, c.last_seen_at, first.page_id AS original_id,
@@ -50,7 +50,7 @@ ORDER BY g.group_id DESC;
 
 -- name: ListGroupsLargest :many
 -- returns: GroupRow
--- As ListGroups, those with most pages first, before a place in that order.
+-- As ListGroups, before a key, largest first.
 SELECT
     g.group_id, g.site_id, g.pages, c.content_hash, c.occurrence_count,
     c.created_at AS first_seen_at, c.last_seen_at, first.page_id AS original_id,
@@ -74,7 +74,7 @@ JOIN frontier.url_text u ON u.id = p.url_id
 ORDER BY g.pages DESC, g.group_id DESC;
 
 -- name: MembersOf :many
--- The pages of a group, the original first, after a place in that order.
+-- The pages of a group, the original first.
 SELECT
     l.page_id, u.url::text AS "url!", u.hash AS "url_hash!", l.similarity, l.by_hand,
     p.content_hash, p.first_seen_at, p.last_seen_at

@@ -85,6 +85,7 @@ class VersionRow(Struct, frozen=True, gc=False):
     links: Any
     warning: str | None
     sha256: bytes | None
+    variant: bytes
 
 
 class DocumentsOfRow(Struct, frozen=True, gc=False):
@@ -125,7 +126,7 @@ async def pages_of_organisation(
     duplicate: bool | None,
     most: int,
 ) -> list[PageId]:
-    """Ids of an organisation's pages, in the order in which they were first seen, after one."""
+    """Ids of an organisation's pages after one, in the order of first sight."""
     return [
         row[0]
         for row in await conn.fetch(
@@ -170,7 +171,7 @@ async def pages_of_organisation_newest(
     duplicate: bool | None,
     most: int,
 ) -> list[PageId]:
-    """As PagesOfOrganisation, the last one first, before one."""
+    """As PagesOfOrganisation, before one, newest first."""
     return [
         row[0]
         for row in await conn.fetch(
@@ -218,7 +219,7 @@ async def pages_of_organisation_changed(
     duplicate: bool | None,
     most: int,
 ) -> list[PageId]:
-    """As PagesOfOrganisation, what changed last first, before a place in that order."""
+    """As PagesOfOrganisation, before a key, latest change first."""
     return [
         row[0]
         for row in await conn.fetch(
@@ -264,7 +265,7 @@ async def pages_of_site(
     duplicate: bool | None,
     most: int,
 ) -> list[PageId]:
-    """Ids of a site's pages, in the order in which their URLs were found, after one."""
+    """Ids of a site's pages after one, in the order of discovery."""
     return [
         row[0]
         for row in await conn.fetch(
@@ -302,7 +303,7 @@ async def pages_of_site_newest(
     duplicate: bool | None,
     most: int,
 ) -> list[PageId]:
-    """As PagesOfSite, the last one first, before one."""
+    """As PagesOfSite, before one, newest first."""
     return [
         row[0]
         for row in await conn.fetch(
@@ -343,7 +344,7 @@ async def pages_of_site_changed(
     duplicate: bool | None,
     most: int,
 ) -> list[PageId]:
-    """As PagesOfSite, what changed last first, before a place in that order."""
+    """As PagesOfSite, before a key, latest change first."""
     return [
         row[0]
         for row in await conn.fetch(
@@ -390,7 +391,7 @@ async def pages_of_url(
     gone: bool | None,
     duplicate: bool | None,
 ) -> list[PageId]:
-    """Ids of the pages that a URL has, in all sites or in one."""
+    """Ids of the pages of a URL, in all sites or in one."""
     return [
         row[0]
         for row in await conn.fetch(
@@ -425,7 +426,7 @@ LIMIT $3::integer
 async def pages_of_job(
     conn: Connection, *, job_id: JobId, after: int, most: int
 ) -> list[PagesOfJobRow]:
-    """The pages that a job saw, in the order of its tasks, after one."""
+    """Pages that a job saw after a task, in the order of tasks."""
     return [PagesOfJobRow(*row) for row in await conn.fetch(_PAGES_OF_JOB, job_id, after, most)]
 
 
@@ -450,7 +451,7 @@ WHERE p.id = ANY ($1::uuid[])
 
 
 async def show_pages(conn: Connection, *, page_ids: Sequence[PageId]) -> list[PageRow]:
-    """Pages with what their latest versions are."""
+    """Pages with their latest versions."""
     return [PageRow(*row) for row in await conn.fetch(_SHOW_PAGES, page_ids)]
 
 
@@ -469,7 +470,7 @@ LIMIT $3::integer
 async def list_versions(
     conn: Connection, *, page_id: PageId, before: int, most: int
 ) -> list[ListVersionsRow]:
-    """The versions of a page without their content, newest first, before a number."""
+    """Versions of a page before a number, newest first, without content."""
     return [
         ListVersionsRow(*row) for row in await conn.fetch(_LIST_VERSIONS, page_id, before, most)
     ]
@@ -496,7 +497,7 @@ ORDER BY number DESC LIMIT 1
 
 
 async def version_at(conn: Connection, *, page_id: PageId, at: datetime) -> VersionRow | None:
-    """The version that a page had at a time."""
+    """The version of a page that was current at a time."""
     row = await conn.fetchrow(_VERSION_AT, page_id, at)
     return None if row is None else VersionRow(*row)
 
@@ -529,5 +530,5 @@ LIMIT $2::integer
 
 
 async def documents_of(conn: Connection, *, page_id: PageId, most: int) -> list[DocumentsOfRow]:
-    """The files that pages were made from: what a page links to, and its own bytes."""
+    """The documents of pages: the files that they link to, and their own bytes."""
     return [DocumentsOfRow(*row) for row in await conn.fetch(_DOCUMENTS_OF, page_id, most)]

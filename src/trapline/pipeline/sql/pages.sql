@@ -1,5 +1,5 @@
 -- name: PagesOfOrganisation :many
--- Ids of an organisation's pages, in the order in which they were first seen, after one.
+-- Ids of an organisation's pages after one, in the order of first sight.
 SELECT p.id AS page_id
 FROM store.page p
 WHERE p.organisation_id = sqlc.arg(organisation_id) AND p.id > sqlc.arg(after)::uuid
@@ -15,7 +15,7 @@ ORDER BY p.id
 LIMIT sqlc.arg(most)::integer;
 
 -- name: PagesOfOrganisationNewest :many
--- As PagesOfOrganisation, the last one first, before one.
+-- As PagesOfOrganisation, before one, newest first.
 SELECT p.id AS page_id
 FROM store.page p
 WHERE p.organisation_id = sqlc.arg(organisation_id) AND p.id < sqlc.arg(before)::uuid
@@ -31,7 +31,7 @@ ORDER BY p.id DESC
 LIMIT sqlc.arg(most)::integer;
 
 -- name: PagesOfOrganisationChanged :many
--- As PagesOfOrganisation, what changed last first, before a place in that order.
+-- As PagesOfOrganisation, before a key, latest change first.
 SELECT p.id AS page_id
 FROM store.page p
 WHERE p.organisation_id = sqlc.arg(organisation_id)
@@ -49,7 +49,7 @@ ORDER BY (CASE WHEN p.changed_at IS NULL THEN p.first_seen_at ELSE p.changed_at 
 LIMIT sqlc.arg(most)::integer;
 
 -- name: PagesOfSite :many
--- Ids of a site's pages, in the order in which their URLs were found, after one.
+-- Ids of a site's pages after one, in the order of discovery.
 SELECT p.id AS page_id
 FROM store.page p
 WHERE p.site_id = sqlc.arg(site_id) AND p.url_id > sqlc.arg(after)::bigint
@@ -65,7 +65,7 @@ ORDER BY p.url_id
 LIMIT sqlc.arg(most)::integer;
 
 -- name: PagesOfSiteNewest :many
--- As PagesOfSite, the last one first, before one.
+-- As PagesOfSite, before one, newest first.
 SELECT p.id AS page_id
 FROM store.page p
 WHERE p.site_id = sqlc.arg(site_id) AND p.url_id < sqlc.arg(before)::bigint
@@ -81,7 +81,7 @@ ORDER BY p.url_id DESC
 LIMIT sqlc.arg(most)::integer;
 
 -- name: PagesOfSiteChanged :many
--- As PagesOfSite, what changed last first, before a place in that order.
+-- As PagesOfSite, before a key, latest change first.
 SELECT p.id AS page_id
 FROM store.page p
 WHERE p.site_id = sqlc.arg(site_id)
@@ -99,7 +99,7 @@ ORDER BY (CASE WHEN p.changed_at IS NULL THEN p.first_seen_at ELSE p.changed_at 
 LIMIT sqlc.arg(most)::integer;
 
 -- name: PagesOfUrl :many
--- Ids of the pages that a URL has, in all sites or in one.
+-- Ids of the pages of a URL, in all sites or in one.
 SELECT p.id AS page_id
 FROM frontier.url u
 JOIN store.page p ON p.url_id = u.id
@@ -116,7 +116,7 @@ WHERE u.organisation_id = sqlc.arg(organisation_id) AND u.hash = sqlc.arg(url_ha
 ORDER BY p.id;
 
 -- name: PagesOfJob :many
--- The pages that a job saw, in the order of its tasks, after one.
+-- Pages that a job saw after a task, in the order of tasks.
 SELECT
     t.id AS task_id, p.id AS page_id, p.site_id, (d.result ->> 'url')::text AS "url!",
     (d.result ->> 'change')::text AS "change?", d.finished_at, v.id AS version_id, v.number,
@@ -131,7 +131,7 @@ LIMIT sqlc.arg(most)::integer;
 
 -- name: ShowPages :many
 -- returns: PageRow
--- Pages with what their latest versions are.
+-- Pages with their latest versions.
 SELECT
     p.id AS page_id, p.organisation_id, p.site_id, p.url_id, u.url::text AS "url!", u.hash AS "url_hash!",
     p.first_seen_at, p.last_seen_at, p.changed_at, p.gone_at, p.version_id, p.version_number,
@@ -149,7 +149,7 @@ LEFT JOIN LATERAL (
 WHERE p.id = ANY (sqlc.arg(page_ids)::uuid[]);
 
 -- name: ListVersions :many
--- The versions of a page without their content, newest first, before a number.
+-- Versions of a page before a number, newest first, without content.
 SELECT
     id AS version_id, number, visit_id, job_id, fetched_at, content_hash, extractor_version, status,
     title, language, page_type, length(text) AS "characters!", sha256
@@ -163,7 +163,7 @@ LIMIT sqlc.arg(most)::integer;
 SELECT * FROM store.version WHERE page_id = sqlc.arg(page_id) AND number = sqlc.arg(number);
 
 -- name: VersionAt :one
--- The version that a page had at a time.
+-- The version of a page that was current at a time.
 SELECT * FROM store.version
 WHERE page_id = sqlc.arg(page_id) AND fetched_at <= sqlc.arg(at)::timestamptz
 ORDER BY number DESC LIMIT 1;
@@ -173,7 +173,7 @@ ORDER BY number DESC LIMIT 1;
 SELECT * FROM store.version WHERE id = sqlc.arg(version_id);
 
 -- name: DocumentsOf :many
--- The files that pages were made from: what a page links to, and its own bytes.
+-- The documents of pages: the files that they link to, and their own bytes.
 SELECT
     v.number, v.fetched_at, v.sha256 AS "sha256!", b.size, b.place,
     m.name AS "media_type?"

@@ -26,7 +26,7 @@ ORDER BY id
 async def open_jobs_of(
     conn: Connection, *, organisation_id: OrganisationId, site_id: str
 ) -> list[OpenJobsOfRow]:
-    """The jobs of a site that have not ended."""
+    """Open jobs of a site."""
     return [
         OpenJobsOfRow(*row) for row in await conn.fetch(_OPEN_JOBS_OF, organisation_id, site_id)
     ]
@@ -46,5 +46,5 @@ LIMIT $3::integer
 async def ended_jobs_of(
     conn: Connection, *, organisation_id: OrganisationId, site_id: str, most: int
 ) -> list[JobId]:
-    """Jobs of a site that have ended and are still known."""
+    """Ended jobs of a site that have not expired."""
     return [row[0] for row in await conn.fetch(_ENDED_JOBS_OF, organisation_id, site_id, most)]

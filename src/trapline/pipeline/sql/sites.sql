@@ -1,5 +1,5 @@
 -- name: OpenJobsOf :many
--- The jobs of a site that have not ended.
+-- Open jobs of a site.
 SELECT id AS job_id, status FROM queue.job
 WHERE organisation_id = sqlc.arg(organisation_id)
     AND status IN ('pending', 'running', 'paused')
@@ -7,7 +7,7 @@ WHERE organisation_id = sqlc.arg(organisation_id)
 ORDER BY id;
 
 -- name: EndedJobsOf :many
--- Jobs of a site that have ended and are still known.
+-- Ended jobs of a site that have not expired.
 SELECT id AS job_id FROM queue.job
 WHERE organisation_id = sqlc.arg(organisation_id)
     AND status IN ('completed', 'failed', 'cancelled')

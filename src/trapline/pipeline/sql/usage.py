@@ -15,7 +15,7 @@ class KeysOfJobsRow(Struct, frozen=True, gc=False):
     api_key: str
 
 
-class AtWorkRow(Struct, frozen=True, gc=False):
+class WorkloadRow(Struct, frozen=True, gc=False):
     active: int
     remaining: int
     last_success: datetime | None
@@ -29,12 +29,12 @@ FROM queue.job WHERE id = ANY ($1::uuid[]) AND metadata ->> 'api_key' IS NOT NUL
 
 
 async def keys_of_jobs(conn: Connection, *, job_ids: Sequence[JobId]) -> list[KeysOfJobsRow]:
-    """Which API keys asked for some jobs."""
+    """The API keys that submitted jobs."""
     return [KeysOfJobsRow(*row) for row in await conn.fetch(_KEYS_OF_JOBS, job_ids)]
 
 
-_AT_WORK: Final = """
--- name: AtWork
+_WORKLOAD: Final = """
+-- name: Workload
 SELECT
     (SELECT count(*) FROM queue.leased d JOIN queue.lane l ON l.id = d.lane_id
      WHERE l.organisation_id = $1) AS "active!",
@@ -46,7 +46,7 @@ SELECT
 """
 
 
-async def at_work(conn: Connection, *, organisation_id: OrganisationId) -> AtWorkRow:
-    """How much of an organisation's work runs, how much waits, and when a job last went well."""
-    (row,) = await conn.fetch(_AT_WORK, organisation_id)
-    return AtWorkRow(*row)
+async def workload(conn: Connection, *, organisation_id: OrganisationId) -> WorkloadRow:
+    """Running and remaining tasks of an organisation, and its last completed job's time."""
+    (row,) = await conn.fetch(_WORKLOAD, organisation_id)
+    return WorkloadRow(*row)

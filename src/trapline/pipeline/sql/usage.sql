@@ -1,10 +1,10 @@
 -- name: KeysOfJobs :many
--- Which API keys asked for some jobs.
+-- The API keys that submitted jobs.
 SELECT id AS "job_id!", (metadata ->> 'api_key')::text AS "api_key!"
 FROM queue.job WHERE id = ANY (sqlc.arg(job_ids)::uuid[]) AND metadata ->> 'api_key' IS NOT NULL;
 
--- name: AtWork :one
--- How much of an organisation's work runs, how much waits, and when a job last went well.
+-- name: Workload :one
+-- Running and remaining tasks of an organisation, and its last completed job's time.
 SELECT
     (SELECT count(*) FROM queue.leased d JOIN queue.lane l ON l.id = d.lane_id
      WHERE l.organisation_id = sqlc.arg(organisation_id)) AS "active!",

@@ -75,7 +75,7 @@ LIMIT $3::integer
 async def visits_of_job(
     conn: Connection, *, job_id: JobId, after: int, most: int
 ) -> list[ExportedVisit]:
-    """The visits of a job with what they brought home, in the order of their ids, after one."""
+    """Visits of a job with their files, after an id."""
     return [ExportedVisit(*row) for row in await conn.fetch(_VISITS_OF_JOB, job_id, after, most)]
 
 
@@ -102,7 +102,7 @@ LIMIT $4::integer
 async def visits_in_order(
     conn: Connection, *, site_id: SiteId | None, after_at: datetime, after: int, most: int
 ) -> list[ExportedVisit]:
-    """All visits, or those of a site, in the order of time, after one."""
+    """All visits, or those of a site, after a key in the order of time."""
     return [
         ExportedVisit(*row)
         for row in await conn.fetch(_VISITS_IN_ORDER, site_id, after_at, after, most)
@@ -130,7 +130,7 @@ ORDER BY r.visit_id, r.number
 async def requests_of(
     conn: Connection, *, started_ats: Sequence[datetime], visit_ids: Sequence[int]
 ) -> list[RequestsOfRow]:
-    """The requests of visits, each with where a redirect sent it."""
+    """The requests of visits, each with the target of its redirect."""
     return [RequestsOfRow(*row) for row in await conn.fetch(_REQUESTS_OF, started_ats, visit_ids)]
 
 
@@ -152,7 +152,7 @@ async def seen_since(
     url_ids: Sequence[UrlId],
     ats: Sequence[datetime],
 ) -> list[SeenSinceRow]:
-    """Pages that were seen after a moment: what is older than that is no news of them."""
+    """Pages that were seen after these times: an older capture must not replace them."""
     return [SeenSinceRow(*row) for row in await conn.fetch(_SEEN_SINCE, site_ids, url_ids, ats)]
 
 
@@ -160,12 +160,12 @@ _SITE_NAMED: Final = """
 -- name: SiteNamed
 SELECT id FROM store.site
 WHERE id::text = $1 OR name_key = lower($1) OR base_url = $1
-ORDER BY implicit
+ORDER BY implicit, variant
 LIMIT 1
 """
 
 
 async def site_named(conn: Connection, *, named: str) -> SiteId | None:
-    """The site that a person means by an id, a name or an address."""
+    """The site with this id, name or base URL."""
     value: SiteId | None = await conn.fetchval(_SITE_NAMED, named)
     return value

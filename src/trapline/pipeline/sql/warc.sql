@@ -1,6 +1,6 @@
 -- name: VisitsOfJob :many
--- The visits of a job with what they brought home, in the order of their ids, after one.
 -- returns: ExportedVisit
+-- Visits of a job with their files, after an id.
 SELECT
     v.id, v.uuid, v.job_id, v.started_at, v.took_ms, v.exit_code, v.message,
     u.url::text AS "url!", a.name AS "agent?", a.user_agent AS "user_agent?",
@@ -17,8 +17,8 @@ ORDER BY v.id
 LIMIT sqlc.arg(most)::integer;
 
 -- name: VisitsInOrder :many
--- All visits, or those of a site, in the order of time, after one.
 -- returns: ExportedVisit
+-- All visits, or those of a site, after a key in the order of time.
 SELECT
     v.id, v.uuid, v.job_id, v.started_at, v.took_ms, v.exit_code, v.message,
     u.url::text AS "url!", a.name AS "agent?", a.user_agent AS "user_agent?",
@@ -36,7 +36,7 @@ ORDER BY v.started_at, v.id
 LIMIT sqlc.arg(most)::integer;
 
 -- name: RequestsOf :many
--- The requests of visits, each with where a redirect sent it.
+-- The requests of visits, each with the target of its redirect.
 SELECT
     r.visit_id, r.number, r.sent_at, r.total_ms, r.dns_ms, r.connect_ms, r.tls_ms, r.first_byte_ms,
     r.robots_approved, r.exit_code, r.status, r.etag, r.last_modified, r.remote_address,
@@ -52,7 +52,7 @@ LEFT JOIN frontier.url_text t ON t.id = d.to_url_id
 ORDER BY r.visit_id, r.number;
 
 -- name: SeenSince :many
--- Pages that were seen after a moment: what is older than that is no news of them.
+-- Pages that were seen after these times: an older capture must not replace them.
 SELECT p.site_id, p.url_id
 FROM unnest(
     sqlc.arg(site_ids)::uuid[], sqlc.arg(url_ids)::bigint[], sqlc.arg(ats)::timestamptz[]
@@ -61,8 +61,8 @@ JOIN store.page p USING (site_id, url_id)
 WHERE p.last_seen_at > imported.at;
 
 -- name: SiteNamed :one
--- The site that a person means by an id, a name or an address.
+-- The site with this id, name or base URL.
 SELECT id FROM store.site
 WHERE id::text = sqlc.arg(named) OR name_key = lower(sqlc.arg(named)) OR base_url = sqlc.arg(named)
-ORDER BY implicit
+ORDER BY implicit, variant
 LIMIT 1;

@@ -1,4 +1,4 @@
-"""Upkeep: small duties, each in its own module, run by whichever process holds the lock.
+"""Maintenance: periodic duties, each in its own module, run by the process that holds the lock.
 
-In: the database. Out: what each duty did, in queue.duty. No duty waits for another.
+In: the database. Out: the result of each duty, in queue.duty. No duty waits for another.
 """

@@ -1,4 +1,4 @@
-"""The maintenance loop: whoever holds the advisory lock runs all duties, each on its own clock."""
+"""The maintenance loop: the process that holds the advisory lock runs all duties, each at its interval."""
 
 import asyncio
 import time
@@ -11,19 +11,19 @@ import asyncpg
 
 from trapline.db.connection import LOST, OwnConnection
 from trapline.db.pool import Database
-from trapline.errors import DatabaseUnavailable, TraplineError
+from trapline.errors import DatabaseUnavailable
 from trapline.logs import get_logger
 from trapline.queue.maintenance import (
+    dead_workers,
     deadlines,
-    expiry,
-    folding,
-    lanes,
+    job_expiry,
+    lane_cleanup,
     partitions,
     reindex,
-    retention,
-    stale,
+    row_retention,
+    statistics_rollup,
 )
-from trapline.queue.maintenance.duty import Duty
+from trapline.queue.maintenance.periodic import Duty
 from trapline.queue.sql import maintenance as queries
 from trapline.settings import Settings
 
@@ -42,7 +42,16 @@ _BETWEEN_FIRST: Final = 0.1
 
 
 def all_duties(settings: Settings) -> list[Duty]:
-    modules = (stale, deadlines, lanes, expiry, retention, partitions, folding, reindex)
+    modules = (
+        dead_workers,
+        deadlines,
+        lane_cleanup,
+        job_expiry,
+        row_retention,
+        partitions,
+        statistics_rollup,
+        reindex,
+    )
     return [duty for module in modules for duty in module.duties(settings)]
 
 
@@ -52,13 +61,13 @@ async def run(database: Database, duties: Iterable[Duty] | None = None) -> None:
     while True:
         try:
             await _lead(database, chosen)
-        except (*LOST, DatabaseUnavailable) as error:
+        except (*LOST, DatabaseUnavailable, asyncpg.PostgresError) as error:
             log.warning("maintenance waits for PostgreSQL", error=str(error))
         await asyncio.sleep(_TRY_AGAIN)
 
 
 async def _lead(database: Database, duties: list[Duty]) -> None:
-    conn = await database.dedicated()
+    conn = await database.dedicated("maintenance lock")
     try:
         if not await conn.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):
             return
@@ -103,19 +112,21 @@ async def _repeat(database: Database, duty: Duty, delay: float) -> None:
 
 
 async def perform(database: Database, duty: Duty) -> int:
-    """Do a duty once, within its time; what goes wrong stays its own."""
+    """Run a duty once, within its time; its failure does not affect the others."""
     began, did, failure = time.monotonic(), 0, None
     try:
         async with asyncio.timeout(duty.longest.total_seconds()):
             did = await duty.work(database)
-    except (*LOST, TraplineError, asyncpg.PostgresError, TimeoutError) as error:
+    except Exception as error:
         failure = repr(error)
         log.exception("a duty failed", duty=duty.name)
     took = timedelta(seconds=time.monotonic() - began)
     try:
-        await database.statement(
-            lambda conn: queries.note_duty(conn, name=duty.name, took=took, did=did, error=failure)
+        await database.run_statement(
+            lambda conn: queries.record_duty(
+                conn, name=duty.name, took=took, did=did, error=failure
+            )
         )
-    except (*LOST, DatabaseUnavailable) as error:
-        log.warning("a duty was not noted", duty=duty.name, error=str(error))
+    except (*LOST, DatabaseUnavailable, asyncpg.PostgresError) as error:
+        log.warning("a duty was not recorded", duty=duty.name, error=str(error))
     return did

@@ -1,4 +1,4 @@
-"""Monthly partitions: made ahead; counted, exported and dropped when the month is older than is kept."""
+"""Monthly partitions: created ahead; rolled up, exported and dropped after the retention time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,12 +8,11 @@ from typing import Final, Protocol
 
 import asyncpg
 
-from trapline.db import pool
 from trapline.db.connection import Connection, OwnConnection
 from trapline.db.pool import Database
 from trapline.logs import get_logger
-from trapline.queue.maintenance import exporting
-from trapline.queue.maintenance.duty import Duty
+from trapline.queue.maintenance import jsonl_export
+from trapline.queue.maintenance.periodic import Duty
 from trapline.queue.sql import rollups
 from trapline.settings import Settings
 
@@ -61,26 +60,26 @@ QUEUE_LOGS: Final = (
 )
 
 
-async def keep_up(database: Database, tables: Sequence[Log] = QUEUE_LOGS) -> int:
-    """Make the partitions of the months to come and drop those past their time."""
+async def maintain(database: Database, tables: Sequence[Log] = QUEUE_LOGS) -> int:
+    """Create the partitions of the next months and drop expired ones."""
     now = datetime.now(UTC)
-    before = now - timedelta(days=database.settings.keep_days)
+    before = now - timedelta(days=database.settings.retention.keep_days)
     done = 0
-    async with pool.owner(database.dsn, database.settings) as conn:
+    async with database.owner() as conn:
         # Writers queue behind our wait for a lock: give up soon, and come again in an hour.
         await conn.execute("SET lock_timeout = '2s'")
         for table in tables:
             for month in months_after(now, MONTHS_AHEAD):
                 done += await make_month(conn, table, month)
-            done += await _drop(conn, table, before, database.settings.export_logs)
+            done += await _drop(conn, table, before, database.settings.retention.export_logs)
     return done
 
 
 def duty(name: str, tables: Sequence[Log]) -> Duty:
-    """Make the duty that keeps up the logs of one package."""
+    """Return the duty that maintains the partitions of one package's logs."""
 
     async def work(database: Database) -> int:
-        return await keep_up(database, tables)
+        return await maintain(database, tables)
 
     return Duty(name, work, timedelta(hours=1))
 
@@ -116,7 +115,7 @@ async def make_month(conn: OwnConnection, log: Log, month: datetime) -> int:
 
 
 async def _drop(conn: OwnConnection, log: Log, before: datetime, exports: Path | None) -> int:
-    """Drop what is past its time, a month or, in the default partition, a day at a time."""
+    """Drop expired rows: a month at a time, or a day at a time in the default partition."""
     done = 0
     for row in await conn.fetch(_OLD, log.schema, log.table, f"{log.table}_{before:%Y%m}"):
         month = datetime.strptime(row[0][-6:] + "+0000", "%Y%m%z")
@@ -173,7 +172,7 @@ async def _export(conn: OwnConnection, log: Log, span: Span, directory: Path) ->
     whole_month = span.until - span.since > timedelta(days=1)
     label = f"{span.since:%Y%m}" if whole_month else f"{span.since:%Y%m%d}"
     path = directory / f"{log.schema}.{log.table}_{label}.jsonl"
-    await exporting.write(conn, path, statement, span.since, span.until)
+    await jsonl_export.write(conn, path, statement, span.since, span.until)
 
 
 async def _oldest_day(

@@ -1,9 +1,9 @@
 -- name: NextAgentId :one
--- The id that a new agent locks before it shows itself.
+-- The id of a new agent. The agent locks it before its row is visible.
 SELECT nextval('queue.agent_id_seq') AS "id!";
 
 -- name: RegisterAgent :exec
--- Show an agent that already holds its lock.
+-- Add an agent that holds its lock.
 INSERT INTO queue.agent (id, uuid, name, user_agent, host, pid, capacity, kinds)
 OVERRIDING SYSTEM VALUE
 VALUES (
@@ -12,21 +12,21 @@ VALUES (
 );
 
 -- name: Heartbeat :execrows
--- Say that an agent lives; no row when it was declared dead.
+-- Renew the heartbeat of an agent; no row if it was declared dead.
 UPDATE queue.agent SET heartbeat_at = now()
 WHERE id = sqlc.arg(agent_id) AND finished_at IS NULL;
 
 -- name: FinishAgent :exec
--- An agent has ended by itself.
+-- Mark an agent as finished.
 UPDATE queue.agent SET finished_at = now() WHERE id = sqlc.arg(agent_id) AND finished_at IS NULL;
 
--- name: BuryAgents :exec
--- Agents were found dead.
+-- name: MarkDead :exec
+-- Mark agents as dead.
 UPDATE queue.agent SET finished_at = now(), died = true
 WHERE id = ANY (sqlc.arg(agents)::bigint[]) AND finished_at IS NULL;
 
 -- name: UnlockedAgents :many
--- Agents that should be alive but hold no lock.
+-- Agents without an end whose lock nobody holds.
 SELECT a.id FROM queue.agent a
 WHERE a.finished_at IS NULL AND NOT EXISTS (
     SELECT FROM pg_locks k
@@ -36,7 +36,20 @@ WHERE a.finished_at IS NULL AND NOT EXISTS (
 );
 
 -- name: AnyAgent :one
--- Whether a worker lives that runs this kind.
+-- Whether a live agent runs this kind.
 SELECT EXISTS (
     SELECT FROM queue.agent WHERE finished_at IS NULL AND sqlc.arg(kind)::text = ANY (kinds)
 ) AS "alive!";
+
+-- name: ListAgents :many
+-- Agents that live, then those that ended last, with how many tasks each has leased.
+SELECT a.id, a.name, a.host, a.pid, a.capacity, a.kinds, a.started_at, a.heartbeat_at,
+       a.finished_at, a.died,
+       (SELECT count(*) FROM queue.lease l JOIN queue.leased d ON d.lease_id = l.id
+        WHERE l.agent_id = a.id) AS "active!"
+FROM queue.agent a
+ORDER BY a.finished_at DESC NULLS FIRST, a.id DESC LIMIT sqlc.arg(most)::integer;
+
+-- name: ListDuties :many
+-- When each duty of maintenance last ran, and how it went.
+SELECT name, ran_at, took, did, error FROM queue.duty ORDER BY error IS NULL, name;

@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from trapline.db.connection import Connection
-from trapline.model import JobId, OrganisationId
+from trapline.model import JobId, OrganisationId, TaskId
 
 
 class JobDifferencesRow(Struct, frozen=True, gc=False):
@@ -29,6 +29,18 @@ class QuotaDifferencesRow(Struct, frozen=True, gc=False):
 
 class LostTasksRow(Struct, frozen=True, gc=False):
     id: int
+    problem: str
+
+
+class RepeatedEventsRow(Struct, frozen=True, gc=False):
+    job_id: JobId
+    task_id: TaskId
+    type: str
+    events: int
+
+
+class StuckTasksRow(Struct, frozen=True, gc=False):
+    task_id: TaskId
     problem: str
 
 
@@ -72,7 +84,9 @@ CROSS JOIN LATERAL (VALUES
         CASE WHEN j.status IN ('pending', 'running', 'paused') THEN n.queued + n.active ELSE 0 END),
     ('cancelled', j.cancelled, j.total - r.completed - r.failed - r.skipped - j.remaining),
     ('active', j.active::bigint, n.slots),
-    ('events', j.last_event, (SELECT count(*) FROM queue.event e WHERE e.job_id = j.id))
+    ('events', j.last_event, (SELECT count(*) FROM queue.event e WHERE e.job_id = j.id)),
+    ('last event', j.last_event,
+        coalesce((SELECT max(e.number) FROM queue.event e WHERE e.job_id = j.id), 0))
 ) x(name, counted, actual)
 WHERE x.counted <> x.actual AND ($1::uuid IS NULL OR j.id = $1)
 ORDER BY j.id, x.name
@@ -138,5 +152,44 @@ ORDER BY 1 LIMIT 1000
 
 
 async def lost_tasks(conn: Connection) -> list[LostTasksRow]:
-    """Tasks of open jobs that are nowhere, and queued rows whose lane or task is gone."""
+    """Tasks of open jobs that are in no table, and ready rows without a lane."""
     return [LostTasksRow(*row) for row in await conn.fetch(_LOST_TASKS)]
+
+
+_REPEATED_EVENTS: Final = """
+-- name: RepeatedEvents
+SELECT e.job_id, e.task_id AS "task_id!", e.type, count(*) AS "events!"
+FROM queue.event e
+WHERE e.task_id IS NOT NULL AND e.type IN ('page', 'item')
+    AND ($1::uuid IS NULL OR e.job_id = $1)
+GROUP BY e.job_id, e.task_id, e.type
+HAVING count(*) > 1
+ORDER BY e.job_id, e.task_id
+LIMIT 1000
+"""
+
+
+async def repeated_events(conn: Connection, *, job_id: JobId | None) -> list[RepeatedEventsRow]:
+    """Tasks whose result is in the event log more than once."""
+    return [RepeatedEventsRow(*row) for row in await conn.fetch(_REPEATED_EVENTS, job_id)]
+
+
+_STUCK_TASKS: Final = """
+-- name: StuckTasks
+SELECT d.task_id AS "task_id!", CASE
+    WHEN l.expires_at < now() THEN 'its lease expired and was not swept'
+    ELSE 'its agent has ended and its lease is still renewed' END AS "problem!"
+FROM queue.leased d
+JOIN queue.lease l ON l.id = d.lease_id
+LEFT JOIN queue.agent a ON a.id = l.agent_id
+WHERE l.expires_at < now() - interval '5 minutes'
+    OR a.finished_at < now() - interval '5 minutes' AND l.claimed_at < a.finished_at
+        AND l.expires_at > now()
+ORDER BY d.task_id
+LIMIT 1000
+"""
+
+
+async def stuck_tasks(conn: Connection) -> list[StuckTasksRow]:
+    """Leased tasks that nobody will finish: their lease expired long ago and was not swept, or is renewed though its agent has ended."""
+    return [StuckTasksRow(*row) for row in await conn.fetch(_STUCK_TASKS)]

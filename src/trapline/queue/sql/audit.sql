@@ -38,7 +38,9 @@ CROSS JOIN LATERAL (VALUES
         CASE WHEN j.status IN ('pending', 'running', 'paused') THEN n.queued + n.active ELSE 0 END),
     ('cancelled', j.cancelled, j.total - r.completed - r.failed - r.skipped - j.remaining),
     ('active', j.active::bigint, n.slots),
-    ('events', j.last_event, (SELECT count(*) FROM queue.event e WHERE e.job_id = j.id))
+    ('events', j.last_event, (SELECT count(*) FROM queue.event e WHERE e.job_id = j.id)),
+    ('last event', j.last_event,
+        coalesce((SELECT max(e.number) FROM queue.event e WHERE e.job_id = j.id), 0))
 ) x(name, counted, actual)
 WHERE x.counted <> x.actual AND (sqlc.narg(job_id)::uuid IS NULL OR j.id = sqlc.narg(job_id))
 ORDER BY j.id, x.name;
@@ -66,7 +68,7 @@ WHERE q.active <> n.actual
 ORDER BY q.organisation_id;
 
 -- name: LostTasks :many
--- Tasks of open jobs that are nowhere, and queued rows whose lane or task is gone.
+-- Tasks of open jobs that are in no table, and ready rows without a lane.
 SELECT t.id, 'is in no table' AS "problem!"
 FROM queue.task t JOIN queue.job j ON j.id = t.job_id
 WHERE j.status IN ('pending', 'running', 'paused')
@@ -79,3 +81,29 @@ UNION ALL
 SELECT r.task_id, 'is ready in a lane that is not there'
 FROM queue.ready r WHERE NOT EXISTS (SELECT FROM queue.lane l WHERE l.id = r.lane_id)
 ORDER BY 1 LIMIT 1000;
+
+-- name: RepeatedEvents :many
+-- Tasks whose result is in the event log more than once.
+SELECT e.job_id, e.task_id AS "task_id!", e.type, count(*) AS "events!"
+FROM queue.event e
+WHERE e.task_id IS NOT NULL AND e.type IN ('page', 'item')
+    AND (sqlc.narg(job_id)::uuid IS NULL OR e.job_id = sqlc.narg(job_id))
+GROUP BY e.job_id, e.task_id, e.type
+HAVING count(*) > 1
+ORDER BY e.job_id, e.task_id
+LIMIT 1000;
+
+-- name: StuckTasks :many
+-- Leased tasks that nobody will finish: their lease expired long ago and was not swept, or is renewed
+-- though its agent has ended.
+SELECT d.task_id AS "task_id!", CASE
+    WHEN l.expires_at < now() THEN 'its lease expired and was not swept'
+    ELSE 'its agent has ended and its lease is still renewed' END AS "problem!"
+FROM queue.leased d
+JOIN queue.lease l ON l.id = d.lease_id
+LEFT JOIN queue.agent a ON a.id = l.agent_id
+WHERE l.expires_at < now() - interval '5 minutes'
+    OR a.finished_at < now() - interval '5 minutes' AND l.claimed_at < a.finished_at
+        AND l.expires_at > now()
+ORDER BY d.task_id
+LIMIT 1000;

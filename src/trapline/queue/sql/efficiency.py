@@ -37,7 +37,7 @@ GROUP BY kind ORDER BY kind
 
 
 async def efficiency_since(conn: Connection, *, since: datetime) -> list[EfficiencySinceRow]:
-    """What tasks of each kind came to, and how long one took on average."""
+    """Outcomes of tasks by kind, with their mean time."""
     return [EfficiencySinceRow(*row) for row in await conn.fetch(_EFFICIENCY_SINCE, since)]
 
 
@@ -51,5 +51,5 @@ GROUP BY hour HAVING sum(jobs) > 0 ORDER BY hour
 
 
 async def rates_since(conn: Connection, *, since: datetime) -> list[RatesSinceRow]:
-    """How many jobs were made in each hour, and how many of those have ended."""
+    """Jobs created and ended, by hour of creation."""
     return [RatesSinceRow(*row) for row in await conn.fetch(_RATES_SINCE, since)]

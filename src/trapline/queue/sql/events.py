@@ -59,7 +59,7 @@ INSERT INTO queue.consumer (name) VALUES ($1) ON CONFLICT DO NOTHING
 
 
 async def open_consumer(conn: Connection, *, name: str) -> None:
-    """Make a consumer of the whole log, at its beginning."""
+    """Add a consumer at the start of the event log."""
     await conn.execute(_OPEN_CONSUMER, name)
 
 
@@ -71,7 +71,7 @@ WHERE name = $1 FOR UPDATE SKIP LOCKED
 
 
 async def lock_consumer(conn: Connection, *, name: str) -> LockConsumerRow | None:
-    """Where a consumer stands; nothing when another process reads for it now."""
+    """The position of a consumer; no row while another process holds it."""
     row = await conn.fetchrow(_LOCK_CONSUMER, name)
     return None if row is None else LockConsumerRow(*row)
 
@@ -90,7 +90,7 @@ ORDER BY e.xid, e.id LIMIT $4::integer
 async def events_since(
     conn: Connection, *, xid: str, event_id: int, types: Sequence[str | None] | None, most: int
 ) -> list[EventsSinceRow]:
-    """Events of all jobs after a position. Those of transactions that may still commit stay out."""
+    """Events of all jobs after a position, without those of transactions that may still commit."""
     return [
         EventsSinceRow(*row) for row in await conn.fetch(_EVENTS_SINCE, xid, event_id, types, most)
     ]
@@ -105,5 +105,5 @@ WHERE name = $3
 
 
 async def move_consumer(conn: Connection, *, xid: str, event_id: int, name: str) -> None:
-    """Note how far a consumer has come."""
+    """Store the position of a consumer."""
     await conn.execute(_MOVE_CONSUMER, xid, event_id, name)

@@ -5,16 +5,16 @@ WHERE job_id = sqlc.arg(job_id) AND number > sqlc.arg(after)::bigint
 ORDER BY number LIMIT sqlc.arg(most)::integer;
 
 -- name: OpenConsumer :exec
--- Make a consumer of the whole log, at its beginning.
+-- Add a consumer at the start of the event log.
 INSERT INTO queue.consumer (name) VALUES (sqlc.arg(name)) ON CONFLICT DO NOTHING;
 
 -- name: LockConsumer :one
--- Where a consumer stands; nothing when another process reads for it now.
+-- The position of a consumer; no row while another process holds it.
 SELECT xid::text AS "xid!", event_id FROM queue.consumer
 WHERE name = sqlc.arg(name) FOR UPDATE SKIP LOCKED;
 
 -- name: EventsSince :many
--- Events of all jobs after a position. Those of transactions that may still commit stay out.
+-- Events of all jobs after a position, without those of transactions that may still commit.
 SELECT e.xid::text AS "xid!", e.id, e.job_id, e.number, e.organisation_id, e.type, e.task_id, e.data, e.created_at
 FROM queue.event e
 WHERE (e.xid, e.id) > (sqlc.arg(xid)::text::xid8, sqlc.arg(event_id)::bigint)
@@ -23,7 +23,7 @@ WHERE (e.xid, e.id) > (sqlc.arg(xid)::text::xid8, sqlc.arg(event_id)::bigint)
 ORDER BY e.xid, e.id LIMIT sqlc.arg(most)::integer;
 
 -- name: MoveConsumer :exec
--- Note how far a consumer has come.
+-- Store the position of a consumer.
 UPDATE queue.consumer
 SET xid = sqlc.arg(xid)::text::xid8, event_id = sqlc.arg(event_id), updated_at = now()
 WHERE name = sqlc.arg(name);

@@ -34,6 +34,6 @@ RETURNING *
 async def set_gate(
     conn: Connection, *, name: str, gap: timedelta, floor: timedelta, bound: int | None
 ) -> GateRow | None:
-    """Make or change a gate."""
+    """Create or change a gate."""
     row = await conn.fetchrow(_SET_GATE, name, gap, floor, bound)
     return None if row is None else GateRow(*row)

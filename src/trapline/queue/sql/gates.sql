@@ -1,5 +1,5 @@
 -- name: SetGate :one
--- Make or change a gate.
+-- Create or change a gate.
 INSERT INTO queue.gate (name, gap, floor, bound)
 VALUES (sqlc.arg(name), sqlc.arg(gap), sqlc.arg(floor), sqlc.narg(bound))
 ON CONFLICT (name) DO UPDATE

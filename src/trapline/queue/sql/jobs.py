@@ -1,5 +1,6 @@
 """Typed functions of jobs.sql, made by `make sql`: edit that file instead."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -67,19 +68,24 @@ class ErrorsOfJobRow(Struct, frozen=True, gc=False):
     resolution: str | None
 
 
+class UrlsOfJobsRow(Struct, frozen=True, gc=False):
+    job_id: JobId
+    url: str | None
+
+
 _CREATE_JOB: Final = """
 -- name: CreateJob
 INSERT INTO queue.job (
-    id, organisation_id, member_id, kind, standing, priority, parent_id, retry_of, retry_count,
+    id, organisation_id, member_id, kind, priority, parent_id, retry_of, retry_count,
     max_retries, options, variables, metadata, trace_id, zero_data_retention, task_limit, max_active,
     required_workers, scheduled_at, ttl, failed_ttl
 ) VALUES (
     $1, $2, $3, $4,
-    $5, $6, $7, $8,
-    $9, $10, $11, $12,
-    $13, $14, $15, $16,
-    $17, $18, $19, $20,
-    $21
+    $5, $6, $7,
+    $8, $9, $10, $11,
+    $12, $13, $14, $15,
+    $16, $17, $18, $19,
+    $20
 )
 ON CONFLICT DO NOTHING
 RETURNING *
@@ -93,7 +99,6 @@ async def create_job(
     organisation_id: OrganisationId,
     member_id: MemberId | None,
     kind: str,
-    standing: bool,
     priority: int,
     parent_id: UUID | None,
     retry_of: UUID | None,
@@ -111,14 +116,13 @@ async def create_job(
     ttl: timedelta,
     failed_ttl: timedelta | None,
 ) -> JobRow | None:
-    """Write a job; nothing comes back when the id is taken, or a standing job of that kind is there."""
+    """Create a job; no row if the id is taken."""
     row = await conn.fetchrow(
         _CREATE_JOB,
         id,
         organisation_id,
         member_id,
         kind,
-        standing,
         priority,
         parent_id,
         retry_of,
@@ -146,24 +150,20 @@ SELECT * FROM queue.job WHERE id = $1
 
 
 async def get_job(conn: Connection, *, job_id: JobId) -> JobRow | None:
-    """A job with all of its counters."""
+    """A job with its counters."""
     row = await conn.fetchrow(_GET_JOB, job_id)
     return None if row is None else JobRow(*row)
 
 
-_STANDING_JOB: Final = """
--- name: StandingJob
-SELECT id FROM queue.job
-WHERE organisation_id = $1 AND kind = $2 AND standing
+_JOB_IDS_IN_RANGE: Final = """
+-- name: JobIdsInRange
+SELECT id FROM queue.job WHERE id BETWEEN $1::uuid AND $2::uuid ORDER BY id LIMIT 2
 """
 
 
-async def standing_job(
-    conn: Connection, *, organisation_id: OrganisationId, kind: str
-) -> JobId | None:
-    """The standing job of this kind."""
-    value: JobId | None = await conn.fetchval(_STANDING_JOB, organisation_id, kind)
-    return value
+async def job_ids_in_range(conn: Connection, *, low: UUID, high: UUID) -> list[JobId]:
+    """The first two jobs whose ids lie in a range."""
+    return [row[0] for row in await conn.fetch(_JOB_IDS_IN_RANGE, low, high)]
 
 
 _ACTIVE_TASKS: Final = """
@@ -175,7 +175,7 @@ WHERE l.job_id = $1
 
 
 async def active_tasks(conn: Connection, *, job_id: JobId) -> int:
-    """How many tasks of a job run now. It reads what is in flight, not what is queued."""
+    """Number of running tasks of a job. It reads leased rows, never queued ones."""
     value: int = await conn.fetchval(_ACTIVE_TASKS, job_id)
     return value
 
@@ -189,7 +189,7 @@ SELECT queue.cancel_job($1, $2::text, $3::text) AS "done!"
 async def cancel_job(
     conn: Connection, *, job_id: JobId, by_whom: str | None, reason: str | None
 ) -> bool:
-    """End a job now; false when it had already ended."""
+    """Cancel a job; false if it had ended."""
     value: bool = await conn.fetchval(_CANCEL_JOB, job_id, by_whom, reason)
     return value
 
@@ -201,7 +201,7 @@ SELECT queue.pause_job($1, $2::text) AS "done!"
 
 
 async def pause_job(conn: Connection, *, job_id: JobId, by_whom: str | None) -> bool:
-    """Let no more of a job's tasks start; false when it does not run."""
+    """Pause a job; false if it is not open."""
     value: bool = await conn.fetchval(_PAUSE_JOB, job_id, by_whom)
     return value
 
@@ -213,7 +213,7 @@ SELECT queue.resume_job($1, $2::text) AS "done!"
 
 
 async def resume_job(conn: Connection, *, job_id: JobId, by_whom: str | None) -> bool:
-    """Go on with a paused job; false when it is not paused."""
+    """Resume a paused job; false if it is not paused."""
     value: bool = await conn.fetchval(_RESUME_JOB, job_id, by_whom)
     return value
 
@@ -225,7 +225,7 @@ SELECT queue.reopen_job($1) AS "done!"
 
 
 async def reopen_job(conn: Connection, *, job_id: JobId) -> bool:
-    """Begin the next round of a job that has ended; false when it has not."""
+    """Start the next round of an ended job; false if it is open."""
     value: bool = await conn.fetchval(_REOPEN_JOB, job_id)
     return value
 
@@ -237,7 +237,7 @@ SELECT queue.end_if_empty($1) AS "done!"
 
 
 async def end_if_empty(conn: Connection, *, job_id: JobId) -> bool:
-    """Complete a job that was given nothing to do."""
+    """Complete a job without tasks."""
     value: bool = await conn.fetchval(_END_IF_EMPTY, job_id)
     return value
 
@@ -255,7 +255,7 @@ SELECT id AS "id!" FROM up ORDER BY depth
 
 
 async def ancestors(conn: Connection, *, job_id: JobId) -> list[UUID]:
-    """The jobs above this one, nearest first."""
+    """The ancestors of a job, nearest first."""
     return [row[0] for row in await conn.fetch(_ANCESTORS, job_id)]
 
 
@@ -267,7 +267,7 @@ ORDER BY expires_at LIMIT $1::integer
 
 
 async def expired_jobs(conn: Connection, *, most: int) -> list[JobId]:
-    """Ended jobs whose time to be kept is over."""
+    """Ended jobs whose retention is over."""
     return [row[0] for row in await conn.fetch(_EXPIRED_JOBS, most)]
 
 
@@ -278,7 +278,7 @@ SELECT queue.forget_job($1, $2::integer) AS "rows!"
 
 
 async def forget_job(conn: Connection, *, job_id: JobId, most: int) -> int:
-    """Delete a job with all that is its own, a part at a time."""
+    """Delete a job and its rows, in batches."""
     value: int = await conn.fetchval(_FORGET_JOB, job_id, most)
     return value
 
@@ -305,7 +305,7 @@ async def jobs_newest(
     kind: str | None,
     most: int,
 ) -> list[JobRow]:
-    """An organisation's jobs after a position, newest first."""
+    """An organisation's jobs before a key, newest first."""
     return [
         JobRow(*row)
         for row in await conn.fetch(_JOBS_NEWEST, organisation_id, at, job_id, since, kind, most)
@@ -334,7 +334,7 @@ async def jobs_oldest(
     kind: str | None,
     most: int,
 ) -> list[JobRow]:
-    """The same, oldest first."""
+    """As JobsNewest, after a key, oldest first."""
     return [
         JobRow(*row)
         for row in await conn.fetch(_JOBS_OLDEST, organisation_id, at, job_id, until, kind, most)
@@ -364,7 +364,7 @@ async def jobs_newest_by_status(
     kind: str | None,
     most: int,
 ) -> list[JobRow]:
-    """An organisation's jobs in one state after a position, newest first."""
+    """An organisation's jobs of one status before a key, newest first."""
     return [
         JobRow(*row)
         for row in await conn.fetch(
@@ -396,7 +396,7 @@ async def jobs_oldest_by_status(
     kind: str | None,
     most: int,
 ) -> list[JobRow]:
-    """The same, oldest first."""
+    """As JobsNewestByStatus, after a key, oldest first."""
     return [
         JobRow(*row)
         for row in await conn.fetch(
@@ -413,7 +413,7 @@ WHERE id = $1 AND status IN ('completed', 'failed', 'cancelled')
 
 
 async def delete_job(conn: Connection, *, job_id: JobId) -> int:
-    """Let an ended job be forgotten now; nothing when it has not ended."""
+    """Expire an ended job now; no row if it is open."""
     return int((await conn.execute(_DELETE_JOB, job_id)).rpartition(" ")[2])
 
 
@@ -429,7 +429,7 @@ ORDER BY d.task_id LIMIT $3::integer
 async def errors_of_job(
     conn: Connection, *, job_id: JobId, after: int, most: int
 ) -> list[ErrorsOfJobRow]:
-    """A job's tasks that failed for good, after a task."""
+    """Failed tasks of a job after a task."""
     return [ErrorsOfJobRow(*row) for row in await conn.fetch(_ERRORS_OF_JOB, job_id, after, most)]
 
 
@@ -449,6 +449,21 @@ SELECT coalesce(
 
 
 async def next_task(conn: Connection, *, job_id: JobId) -> TaskId | None:
-    """A task of a job that has not ended: one that is next in its lane, waits, or runs."""
+    """An open task of a job: the next one of a lane, a waiting or a running one."""
     value: TaskId | None = await conn.fetchval(_NEXT_TASK, job_id)
     return value
+
+
+_URLS_OF_JOBS: Final = """
+-- name: UrlsOfJobs
+SELECT j.id AS "job_id!", (first.payload ->> 'url')::text AS "url?"
+FROM unnest($1::uuid[]) AS j (id)
+CROSS JOIN LATERAL (
+    SELECT t.payload FROM queue.task t WHERE t.job_id = j.id ORDER BY t.id LIMIT 1
+) first
+"""
+
+
+async def urls_of_jobs(conn: Connection, *, job_ids: Sequence[JobId]) -> list[UrlsOfJobsRow]:
+    """The URL of each job's first task."""
+    return [UrlsOfJobsRow(*row) for row in await conn.fetch(_URLS_OF_JOBS, job_ids)]

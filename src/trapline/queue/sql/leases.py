@@ -1,7 +1,7 @@
 """Typed functions of leases.sql, made by `make sql`: edit that file instead."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from msgspec import Struct
@@ -34,7 +34,7 @@ RETURNING id
 async def renew_leases(
     conn: Connection, *, lease_time: timedelta, leases: Sequence[int]
 ) -> list[int]:
-    """Give these leases more time. One that is missing from the answer is lost."""
+    """Extend leases; those that are not returned are lost."""
     return [row[0] for row in await conn.fetch(_RENEW_LEASES, lease_time, leases)]
 
 
@@ -54,7 +54,7 @@ ORDER BY d.lease_id, d.task_id
 
 
 async def expired_tasks(conn: Connection, *, most: int) -> list[ExpiredTasksRow]:
-    """Tasks whose lease has run out, oldest first."""
+    """Tasks whose lease has expired, oldest first."""
     return [ExpiredTasksRow(*row) for row in await conn.fetch(_EXPIRED_TASKS, most)]
 
 
@@ -72,12 +72,12 @@ ORDER BY d.lease_id, d.task_id
 
 
 async def tasks_of_agents(conn: Connection, *, agents: Sequence[int]) -> list[TasksOfAgentsRow]:
-    """Tasks that dead agents hold."""
+    """Leased tasks of dead agents."""
     return [TasksOfAgentsRow(*row) for row in await conn.fetch(_TASKS_OF_AGENTS, agents)]
 
 
-_DROP_SPENT_LEASES: Final = """
--- name: DropSpentLeases
+_DROP_EXPIRED_LEASES: Final = """
+-- name: DropExpiredLeases
 DELETE FROM queue.lease l
 WHERE l.id = ANY (ARRAY(
     SELECT o.id FROM (
@@ -92,19 +92,24 @@ WHERE l.id = ANY (ARRAY(
 """
 
 
-async def drop_spent_leases(conn: Connection, *, most: int) -> int:
-    """Remove leases that have run out and hold no task any more."""
-    return int((await conn.execute(_DROP_SPENT_LEASES, most)).rpartition(" ")[2])
+async def drop_expired_leases(conn: Connection, *, most: int) -> int:
+    """Delete expired leases without tasks."""
+    return int((await conn.execute(_DROP_EXPIRED_LEASES, most)).rpartition(" ")[2])
 
 
-_LEAVE_GATES: Final = """
--- name: LeaveGates
-SELECT queue.leave_gates($1::bigint[], $2::bigint[])
+_RELEASE_GATES: Final = """
+-- name: ReleaseGates
+SELECT queue.release_gates($1::bigint[], $2::bigint[],
+                           $3::timestamptz[])
 """
 
 
-async def leave_gates(
-    conn: Connection, *, lease_ids: Sequence[int], task_ids: Sequence[TaskId]
+async def release_gates(
+    conn: Connection,
+    *,
+    lease_ids: Sequence[int],
+    task_ids: Sequence[TaskId],
+    not_before: Sequence[datetime | None] | None,
 ) -> None:
-    """Give back the places of tasks whose requests are over."""
-    await conn.execute(_LEAVE_GATES, lease_ids, task_ids)
+    """Release the gate slots of tasks whose requests are over. Their gates open no earlier than not_before."""
+    await conn.execute(_RELEASE_GATES, lease_ids, task_ids, not_before)

@@ -1,12 +1,12 @@
 -- name: RenewLeases :many
--- Give these leases more time. One that is missing from the answer is lost.
+-- Extend leases; those that are not returned are lost.
 UPDATE queue.lease
 SET expires_at = clock_timestamp() + sqlc.arg(lease_time)::interval
 WHERE id = ANY (sqlc.arg(leases)::bigint[]) AND expires_at > clock_timestamp()
 RETURNING id;
 
 -- name: ExpiredTasks :many
--- Tasks whose lease has run out, oldest first.
+-- Tasks whose lease has expired, oldest first.
 SELECT d.lease_id, d.task_id, t.kind
 FROM (
     SELECT l.id FROM queue.lease l WHERE l.expires_at <= now()
@@ -19,7 +19,7 @@ CROSS JOIN LATERAL (SELECT t.kind FROM queue.task t WHERE t.id = d.task_id OFFSE
 ORDER BY d.lease_id, d.task_id;
 
 -- name: TasksOfAgents :many
--- Tasks that dead agents hold.
+-- Leased tasks of dead agents.
 SELECT d.lease_id, d.task_id, t.kind
 FROM queue.lease l
 CROSS JOIN LATERAL (
@@ -29,8 +29,8 @@ CROSS JOIN LATERAL (SELECT t.kind FROM queue.task t WHERE t.id = d.task_id OFFSE
 WHERE l.agent_id = ANY (sqlc.arg(agents)::bigint[])
 ORDER BY d.lease_id, d.task_id;
 
--- name: DropSpentLeases :execrows
--- Remove leases that have run out and hold no task any more.
+-- name: DropExpiredLeases :execrows
+-- Delete expired leases without tasks.
 DELETE FROM queue.lease l
 WHERE l.id = ANY (ARRAY(
     SELECT o.id FROM (
@@ -43,6 +43,7 @@ WHERE l.id = ANY (ARRAY(
     ) d
     WHERE d.tasks = 0));
 
--- name: LeaveGates :exec
--- Give back the places of tasks whose requests are over.
-SELECT queue.leave_gates(sqlc.arg(lease_ids)::bigint[], sqlc.arg(task_ids)::bigint[]);
+-- name: ReleaseGates :exec
+-- Release the gate slots of tasks whose requests are over. Their gates open no earlier than not_before.
+SELECT queue.release_gates(sqlc.arg(lease_ids)::bigint[], sqlc.arg(task_ids)::bigint[],
+                           sqlc.narg(not_before)::timestamptz[]);

@@ -14,15 +14,15 @@ class BloatedIndexesRow(Struct, frozen=True, gc=False):
     bytes: int
 
 
-class DepthsRow(Struct, frozen=True, gc=False):
+class QueueDepthsRow(Struct, frozen=True, gc=False):
     kind: str
     remaining: int
     oldest: datetime
     jobs: int
 
 
-_SLEEPY_LANES: Final = """
--- name: SleepyLanes
+_IDLE_LANES: Final = """
+-- name: IdleLanes
 SELECT l.id FROM queue.lane l
 WHERE l.open AND l.awake AND l.created_at < now() - interval '5 seconds'
     AND NOT EXISTS (SELECT FROM queue.ready r WHERE r.lane_id = l.id)
@@ -30,9 +30,9 @@ LIMIT $1::integer
 """
 
 
-async def sleepy_lanes(conn: Connection, *, most: int) -> list[int]:
-    """Lanes that look empty. A closer look, under a lock, decides."""
-    return [row[0] for row in await conn.fetch(_SLEEPY_LANES, most)]
+async def idle_lanes(conn: Connection, *, most: int) -> list[int]:
+    """Lanes that seem empty; SleepLane decides under a lock."""
+    return [row[0] for row in await conn.fetch(_IDLE_LANES, most)]
 
 
 _LOCK_LANE: Final = """
@@ -42,7 +42,7 @@ SELECT id FROM queue.lane WHERE id = $1 FOR UPDATE SKIP LOCKED
 
 
 async def lock_lane(conn: Connection, *, lane_id: int) -> int | None:
-    """Hold a lane so that nobody can add a task to it; nothing when someone is about to."""
+    """Lock a lane against new tasks; no row while another transaction adds one."""
     value: int | None = await conn.fetchval(_LOCK_LANE, lane_id)
     return value
 
@@ -55,7 +55,7 @@ WHERE l.id = $1 AND NOT EXISTS (SELECT FROM queue.ready r WHERE r.lane_id = l.id
 
 
 async def sleep_lane(conn: Connection, *, lane_id: int) -> int:
-    """Put an empty lane to sleep. Its row is locked, so what is not seen here cannot be there."""
+    """Put an empty lane to sleep. The caller has locked its row, so no task can be added unseen."""
     return int((await conn.execute(_SLEEP_LANE, lane_id)).rpartition(" ")[2])
 
 
@@ -68,7 +68,7 @@ LIMIT $1::integer
 
 
 async def closed_lanes(conn: Connection, *, most: int) -> list[int]:
-    """Lanes of jobs that have ended: what still stands in them was cancelled."""
+    """Lanes of ended jobs; their queued rows were cancelled."""
     return [row[0] for row in await conn.fetch(_CLOSED_LANES, most)]
 
 
@@ -80,7 +80,7 @@ DELETE FROM queue.ready r WHERE r.ctid = ANY (ARRAY(
 
 
 async def clear_lane(conn: Connection, *, lane_id: int, most: int) -> int:
-    """Remove queued rows of a lane whose job was cancelled, a part at a time."""
+    """Delete ready rows of the lane of a cancelled job, in batches."""
     return int((await conn.execute(_CLEAR_LANE, lane_id, most)).rpartition(" ")[2])
 
 
@@ -91,7 +91,7 @@ DELETE FROM queue.waiting w WHERE w.lane_id = $1
 
 
 async def clear_waiting(conn: Connection, *, lane_id: int) -> int:
-    """The same for rows that wait for their time."""
+    """As ClearLane, for waiting rows."""
     return int((await conn.execute(_CLEAR_WAITING, lane_id)).rpartition(" ")[2])
 
 
@@ -106,7 +106,7 @@ WHERE l.id = $1
 
 
 async def drop_lane(conn: Connection, *, lane_id: int) -> int:
-    """Remove a lane that nothing names any more."""
+    """Delete a lane without references."""
     return int((await conn.execute(_DROP_LANE, lane_id)).rpartition(" ")[2])
 
 
@@ -119,7 +119,7 @@ DELETE FROM queue.unique_key k WHERE k.ctid = ANY (ARRAY(
 
 
 async def drop_expired_keys(conn: Connection, *, most: int) -> int:
-    """Unique keys whose window is over, a part at a time."""
+    """Delete unique keys whose window is over, in batches."""
     return int((await conn.execute(_DROP_EXPIRED_KEYS, most)).rpartition(" ")[2])
 
 
@@ -130,7 +130,7 @@ DELETE FROM queue.agent WHERE finished_at < now() - $1::interval
 
 
 async def drop_old_agents(conn: Connection, *, keep: timedelta) -> int:
-    """Agents that ended long ago."""
+    """Delete agents that ended long ago."""
     return int((await conn.execute(_DROP_OLD_AGENTS, keep)).rpartition(" ")[2])
 
 
@@ -143,7 +143,7 @@ WHERE g.updated_at < now() - $1::interval AND g.in_flight = 0
 
 
 async def drop_idle_gates(conn: Connection, *, keep: timedelta) -> int:
-    """Gates that nothing uses and nobody touched for long."""
+    """Delete gates without lanes that were not used for long."""
     return int((await conn.execute(_DROP_IDLE_GATES, keep)).rpartition(" ")[2])
 
 
@@ -169,14 +169,14 @@ async def add_statistics(
     stalled: Sequence[int],
     seconds: Sequence[float],
 ) -> None:
-    """What a worker did since it last said so."""
+    """Add a worker's statistics since its last flush."""
     await conn.execute(
         _ADD_STATISTICS, kinds, minutes, completed, failed, skipped, retried, stalled, seconds
     )
 
 
-_FOLD_STATISTICS: Final = """
--- name: FoldStatistics
+_MERGE_STATISTICS: Final = """
+-- name: MergeStatistics
 WITH gone AS (
     DELETE FROM queue.statistic WHERE NOT folded AND minute < now() - interval '2 minutes' RETURNING *
 ),
@@ -190,14 +190,14 @@ SELECT count(*) AS "rows!" FROM folded
 """
 
 
-async def fold_statistics(conn: Connection) -> int:
-    """Make one row a kind and minute of the deltas of minutes that are over."""
-    value: int = await conn.fetchval(_FOLD_STATISTICS)
+async def merge_statistics(conn: Connection) -> int:
+    """Merge the deltas of past minutes into one row for each kind and minute."""
+    value: int = await conn.fetchval(_MERGE_STATISTICS)
     return value
 
 
-_NOTE_DUTY: Final = """
--- name: NoteDuty
+_RECORD_DUTY: Final = """
+-- name: RecordDuty
 INSERT INTO queue.duty (name, ran_at, took, did, error)
 VALUES ($1, now(), $2, $3, $4)
 ON CONFLICT (name) DO UPDATE
@@ -205,11 +205,11 @@ SET ran_at = excluded.ran_at, took = excluded.took, did = excluded.did, error = 
 """
 
 
-async def note_duty(
+async def record_duty(
     conn: Connection, *, name: str, took: timedelta, did: int, error: str | None
 ) -> None:
-    """When a duty ran, and how it went."""
-    await conn.execute(_NOTE_DUTY, name, took, did, error)
+    """Record a run of a duty."""
+    await conn.execute(_RECORD_DUTY, name, took, did, error)
 
 
 _BLOATED_INDEXES: Final = """
@@ -226,18 +226,18 @@ WHERE n.nspname = 'queue' AND t.relname IN ('ready', 'leased', 'waiting', 'lease
 
 
 async def bloated_indexes(conn: Connection, *, least_bytes: int) -> list[BloatedIndexesRow]:
-    """Indexes of the churning tables that take far more room than their rows need."""
+    """Indexes of the churning tables that are far larger than their rows need."""
     return [BloatedIndexesRow(*row) for row in await conn.fetch(_BLOATED_INDEXES, least_bytes)]
 
 
-_DEPTHS: Final = """
--- name: Depths
+_QUEUE_DEPTHS: Final = """
+-- name: QueueDepths
 SELECT kind, sum(remaining)::bigint AS "remaining!", min(created_at) AS "oldest!", count(*) AS "jobs!"
 FROM queue.job WHERE status IN ('pending', 'running', 'paused') AND remaining > 0
 GROUP BY kind
 """
 
 
-async def depths(conn: Connection) -> list[DepthsRow]:
-    """What is left to do, by kind of job, and since when."""
-    return [DepthsRow(*row) for row in await conn.fetch(_DEPTHS)]
+async def queue_depths(conn: Connection) -> list[QueueDepthsRow]:
+    """Remaining tasks by kind of job, and the age of the oldest job."""
+    return [QueueDepthsRow(*row) for row in await conn.fetch(_QUEUE_DEPTHS)]

@@ -17,7 +17,7 @@ ON CONFLICT (organisation_id, day, step, level) DO UPDATE SET lines = d.lines + 
 
 
 async def roll_up_job_log(conn: Connection, *, since: datetime, until: datetime) -> int:
-    """Count the lines of some days by step and level."""
+    """Count the log lines of days by step and level."""
     return int((await conn.execute(_ROLL_UP_JOB_LOG, since, until)).rpartition(" ")[2])
 
 
@@ -38,5 +38,5 @@ SET completed = d.completed + excluded.completed, failed = d.failed + excluded.f
 
 
 async def roll_up_statistics(conn: Connection, *, since: datetime, until: datetime) -> int:
-    """Add up the minutes of some days by kind."""
+    """Sum the minutes of days by kind."""
     return int((await conn.execute(_ROLL_UP_STATISTICS, since, until)).rpartition(" ")[2])

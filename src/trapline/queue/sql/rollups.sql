@@ -1,5 +1,5 @@
 -- name: RollUpJobLog :execrows
--- Count the lines of some days by step and level.
+-- Count the log lines of days by step and level.
 INSERT INTO queue.job_log_day AS d (organisation_id, day, step, level, lines)
 SELECT organisation_id, (created_at AT TIME ZONE 'UTC')::date, step, level, count(*)
 FROM queue.job_log
@@ -8,7 +8,7 @@ GROUP BY 1, 2, 3, 4
 ON CONFLICT (organisation_id, day, step, level) DO UPDATE SET lines = d.lines + excluded.lines;
 
 -- name: RollUpStatistics :execrows
--- Add up the minutes of some days by kind.
+-- Sum the minutes of days by kind.
 INSERT INTO queue.statistic_day AS d
     (day, kind, completed, failed, skipped, retried, stalled, seconds)
 SELECT (minute AT TIME ZONE 'UTC')::date, kind, sum(completed), sum(failed), sum(skipped),

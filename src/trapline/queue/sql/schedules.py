@@ -86,7 +86,7 @@ async def add_schedule(
     next_at: datetime | None,
     created_by: str | None,
 ) -> ScheduleRow:
-    """Write a schedule."""
+    """Add a schedule."""
     (row,) = await conn.fetch(
         _ADD_SCHEDULE,
         id,
@@ -142,7 +142,7 @@ async def change_schedule(
     next_at: datetime | None,
     id: UUID,
 ) -> ScheduleRow | None:
-    """Replace what a schedule says."""
+    """Replace the fields of a schedule."""
     row = await conn.fetchrow(
         _CHANGE_SCHEDULE,
         name,
@@ -183,7 +183,7 @@ SELECT * FROM queue.schedule WHERE id = $1 FOR UPDATE
 
 
 async def lock_schedule(conn: Connection, *, schedule_id: ScheduleId) -> ScheduleRow | None:
-    """A schedule that nobody else may fire or change until the transaction ends."""
+    """Lock a schedule against firing and changes until the transaction ends."""
     row = await conn.fetchrow(_LOCK_SCHEDULE, schedule_id)
     return None if row is None else ScheduleRow(*row)
 
@@ -225,7 +225,7 @@ async def list_schedules(
     before_id: UUID,
     most: int,
 ) -> list[ScheduleRow]:
-    """An organisation's schedules, newest first, before a place in that order."""
+    """An organisation's schedules before a key, newest first."""
     return [
         ScheduleRow(*row)
         for row in await conn.fetch(
@@ -256,7 +256,7 @@ async def list_schedules_oldest(
     after_id: UUID,
     most: int,
 ) -> list[ScheduleRow]:
-    """As ListSchedules, oldest first, after a place in that order."""
+    """As ListSchedules, after a key, oldest first."""
     return [
         ScheduleRow(*row)
         for row in await conn.fetch(
@@ -286,7 +286,7 @@ async def list_schedules_named(
     after_name: str,
     most: int,
 ) -> list[ScheduleRow]:
-    """As ListSchedules, by name, after one; of names that differ in case there is only one."""
+    """As ListSchedules, after a name, by name. Names are unique without regard to case."""
     return [
         ScheduleRow(*row)
         for row in await conn.fetch(
@@ -318,7 +318,7 @@ async def list_schedules_next(
     after_id: UUID,
     most: int,
 ) -> list[ScheduleRow]:
-    """As ListSchedules, what ticks next first and what does not tick any more last, after a place."""
+    """As ListSchedules, after a key, by next tick; ended schedules come last."""
     return [
         ScheduleRow(*row)
         for row in await conn.fetch(
@@ -340,7 +340,7 @@ OFFSET $3::bigint LIMIT $4::integer
 async def labelled_schedules(
     conn: Connection, *, organisation_id: OrganisationId, label: str, skip: int, most: int
 ) -> list[ScheduleRow]:
-    """An organisation's schedules whose template carries a label, newest first."""
+    """An organisation's schedules whose template has a label, newest first."""
     return [
         ScheduleRow(*row)
         for row in await conn.fetch(_LABELLED_SCHEDULES, organisation_id, label, skip, most)
@@ -355,7 +355,7 @@ ORDER BY next_at LIMIT $2::integer
 
 
 async def due_schedules(conn: Connection, *, at: datetime, most: int) -> list[ScheduleId]:
-    """Schedules whose next tick has come."""
+    """Schedules whose next tick is due."""
     return [row[0] for row in await conn.fetch(_DUE_SCHEDULES, at, most)]
 
 
@@ -370,7 +370,7 @@ FOR UPDATE SKIP LOCKED
 async def lock_due(
     conn: Connection, *, schedule_id: ScheduleId, at: datetime
 ) -> ScheduleRow | None:
-    """A due schedule, unless another process is about to fire it or has done so."""
+    """Lock a due schedule; no row if another process fires it or has fired it."""
     row = await conn.fetchrow(_LOCK_DUE, schedule_id, at)
     return None if row is None else ScheduleRow(*row)
 
@@ -392,7 +392,7 @@ async def move_schedule(
     last_job_id: JobId | None,
     schedule_id: ScheduleId,
 ) -> None:
-    """Note what was fired and when the next tick is."""
+    """Store the last run and the next tick."""
     await conn.execute(_MOVE_SCHEDULE, next_at, last_tick, last_job_id, schedule_id)
 
 
@@ -404,7 +404,7 @@ WHERE id = $1 AND paused_at IS NULL
 
 
 async def pause_schedule(conn: Connection, *, schedule_id: ScheduleId) -> int:
-    """Let a schedule make no jobs."""
+    """Pause a schedule."""
     return int((await conn.execute(_PAUSE_SCHEDULE, schedule_id)).rpartition(" ")[2])
 
 
@@ -418,7 +418,7 @@ WHERE id = $2 AND paused_at IS NOT NULL
 async def resume_schedule(
     conn: Connection, *, next_at: datetime | None, schedule_id: ScheduleId
 ) -> int:
-    """Let a paused schedule go on at its next tick."""
+    """Resume a paused schedule at its next tick."""
     return int((await conn.execute(_RESUME_SCHEDULE, next_at, schedule_id)).rpartition(" ")[2])
 
 
@@ -429,7 +429,7 @@ DELETE FROM queue.schedule WHERE id = $1
 
 
 async def remove_schedule(conn: Connection, *, schedule_id: ScheduleId) -> int:
-    """Delete a schedule with the notes of its runs; its jobs stay."""
+    """Delete a schedule with its runs; its jobs stay."""
     return int((await conn.execute(_REMOVE_SCHEDULE, schedule_id)).rpartition(" ")[2])
 
 
@@ -443,12 +443,12 @@ WHERE organisation_id = $1 AND name_key = ANY ($2::text[])
 async def remove_named(
     conn: Connection, *, organisation_id: OrganisationId, names: Sequence[str]
 ) -> int:
-    """Delete schedules by their names, with the notes of their runs; their jobs stay."""
+    """Delete schedules by name with their runs; their jobs stay."""
     return int((await conn.execute(_REMOVE_NAMED, organisation_id, names)).rpartition(" ")[2])
 
 
-_NOTE_RUN: Final = """
--- name: NoteRun
+_RECORD_RUN: Final = """
+-- name: RecordRun
 INSERT INTO queue.schedule_run (schedule_id, organisation_id, tick, manual, outcome, job_id, detail)
 VALUES (
     $1, $2, $3, $4,
@@ -457,7 +457,7 @@ ON CONFLICT (schedule_id, tick) WHERE NOT manual DO NOTHING
 """
 
 
-async def note_run(
+async def record_run(
     conn: Connection,
     *,
     schedule_id: ScheduleId,
@@ -468,11 +468,11 @@ async def note_run(
     job_id: JobId | None,
     detail: str | None,
 ) -> int:
-    """Note what became of a tick; nothing when it is noted already."""
+    """Record the outcome of a tick; no row if it is recorded already."""
     return int(
         (
             await conn.execute(
-                _NOTE_RUN, schedule_id, organisation_id, tick, manual, outcome, job_id, detail
+                _RECORD_RUN, schedule_id, organisation_id, tick, manual, outcome, job_id, detail
             )
         ).rpartition(" ")[2]
     )
@@ -490,23 +490,23 @@ ORDER BY id DESC OFFSET $3::bigint LIMIT $4::integer
 async def list_runs(
     conn: Connection, *, schedule_id: ScheduleId, before: int | None, skip: int, most: int
 ) -> list[ScheduleRunRow]:
-    """What became of a schedule's ticks, latest first."""
+    """The runs of a schedule, newest first."""
     return [
         ScheduleRunRow(*row)
         for row in await conn.fetch(_LIST_RUNS, schedule_id, before, skip, most)
     ]
 
 
-_KEEP_SUMMARY: Final = """
--- name: KeepSummary
+_STORE_RUN_SUMMARY: Final = """
+-- name: StoreRunSummary
 UPDATE queue.schedule_run SET summary = $1
 WHERE id = $2 AND summary IS NULL
 """
 
 
-async def keep_summary(conn: Connection, *, summary: Any, run_id: int) -> None:
-    """Note what the job of a tick came to, once that is final."""
-    await conn.execute(_KEEP_SUMMARY, summary, run_id)
+async def store_run_summary(conn: Connection, *, summary: Any, run_id: int) -> None:
+    """Store the final summary of a run's job."""
+    await conn.execute(_STORE_RUN_SUMMARY, summary, run_id)
 
 
 _GET_RUN: Final = """
@@ -519,7 +519,7 @@ WHERE schedule_id = $1 AND id = $2
 async def get_run(
     conn: Connection, *, schedule_id: ScheduleId, run_id: int
 ) -> ScheduleRunRow | None:
-    """What became of one tick."""
+    """One run of a schedule."""
     row = await conn.fetchrow(_GET_RUN, schedule_id, run_id)
     return None if row is None else ScheduleRunRow(*row)
 
@@ -533,7 +533,7 @@ SELECT EXISTS (
 
 
 async def open_job(conn: Connection, *, job_id: JobId | None) -> bool:
-    """Whether a job has not ended yet."""
+    """Whether a job is open."""
     value: bool = await conn.fetchval(_OPEN_JOB, job_id)
     return value
 
@@ -548,5 +548,5 @@ DELETE FROM queue.schedule_run WHERE id = ANY (ARRAY(
 
 
 async def drop_old_runs(conn: Connection, *, keep: timedelta, most: int) -> int:
-    """Forget what became of ticks long ago, a part at a time."""
+    """Delete old runs, in batches."""
     return int((await conn.execute(_DROP_OLD_RUNS, keep, most)).rpartition(" ")[2])

@@ -1,5 +1,5 @@
 -- name: AddSchedule :one
--- Write a schedule.
+-- Add a schedule.
 INSERT INTO queue.schedule (
     id, organisation_id, name, kind, cron, every, timezone, starts_at, ends_at, site_id,
     application_id, template, importance, overlap, catch_up, next_at, created_by
@@ -12,7 +12,7 @@ INSERT INTO queue.schedule (
 RETURNING *;
 
 -- name: ChangeSchedule :one
--- Replace what a schedule says.
+-- Replace the fields of a schedule.
 UPDATE queue.schedule
 SET name = sqlc.arg(name), kind = sqlc.arg(kind), cron = sqlc.narg(cron), every = sqlc.narg(every),
     timezone = sqlc.arg(timezone), starts_at = sqlc.narg(starts_at), ends_at = sqlc.narg(ends_at),
@@ -27,7 +27,7 @@ RETURNING *;
 SELECT * FROM queue.schedule WHERE id = sqlc.arg(schedule_id);
 
 -- name: LockSchedule :one
--- A schedule that nobody else may fire or change until the transaction ends.
+-- Lock a schedule against firing and changes until the transaction ends.
 SELECT * FROM queue.schedule WHERE id = sqlc.arg(schedule_id) FOR UPDATE;
 
 -- name: ScheduleNamed :one
@@ -36,7 +36,7 @@ SELECT * FROM queue.schedule
 WHERE organisation_id = sqlc.arg(organisation_id) AND name_key = lower(sqlc.arg(name));
 
 -- name: ListSchedules :many
--- An organisation's schedules, newest first, before a place in that order.
+-- An organisation's schedules before a key, newest first.
 SELECT * FROM queue.schedule
 WHERE organisation_id = sqlc.arg(organisation_id)
     AND (sqlc.narg(site)::uuid IS NULL OR site_id = sqlc.narg(site))
@@ -46,7 +46,7 @@ ORDER BY created_at DESC, id DESC
 LIMIT sqlc.arg(most)::integer;
 
 -- name: ListSchedulesOldest :many
--- As ListSchedules, oldest first, after a place in that order.
+-- As ListSchedules, after a key, oldest first.
 SELECT * FROM queue.schedule
 WHERE organisation_id = sqlc.arg(organisation_id)
     AND (sqlc.narg(site)::uuid IS NULL OR site_id = sqlc.narg(site))
@@ -56,7 +56,7 @@ ORDER BY created_at, id
 LIMIT sqlc.arg(most)::integer;
 
 -- name: ListSchedulesNamed :many
--- As ListSchedules, by name, after one; of names that differ in case there is only one.
+-- As ListSchedules, after a name, by name. Names are unique without regard to case.
 SELECT * FROM queue.schedule
 WHERE organisation_id = sqlc.arg(organisation_id)
     AND (sqlc.narg(site)::uuid IS NULL OR site_id = sqlc.narg(site))
@@ -66,7 +66,7 @@ ORDER BY name_key
 LIMIT sqlc.arg(most)::integer;
 
 -- name: ListSchedulesNext :many
--- As ListSchedules, what ticks next first and what does not tick any more last, after a place.
+-- As ListSchedules, after a key, by next tick; ended schedules come last.
 SELECT * FROM queue.schedule
 WHERE organisation_id = sqlc.arg(organisation_id)
     AND (sqlc.narg(site)::uuid IS NULL OR site_id = sqlc.narg(site))
@@ -77,7 +77,7 @@ ORDER BY (CASE WHEN next_at IS NULL THEN '9000-01-01 00:00:00+00'::timestamptz E
 LIMIT sqlc.arg(most)::integer;
 
 -- name: LabelledSchedules :many
--- An organisation's schedules whose template carries a label, newest first.
+-- An organisation's schedules whose template has a label, newest first.
 SELECT * FROM queue.schedule
 WHERE organisation_id = sqlc.arg(organisation_id)
     AND template -> 'labels' -> sqlc.arg(label)::text IS NOT NULL
@@ -85,44 +85,44 @@ ORDER BY created_at DESC, id DESC
 OFFSET sqlc.arg(skip)::bigint LIMIT sqlc.arg(most)::integer;
 
 -- name: DueSchedules :many
--- Schedules whose next tick has come.
+-- Schedules whose next tick is due.
 SELECT id FROM queue.schedule WHERE next_at <= sqlc.arg(at)::timestamptz
 ORDER BY next_at LIMIT sqlc.arg(most)::integer;
 
 -- name: LockDue :one
--- A due schedule, unless another process is about to fire it or has done so.
+-- Lock a due schedule; no row if another process fires it or has fired it.
 SELECT * FROM queue.schedule
 WHERE id = sqlc.arg(schedule_id) AND next_at <= sqlc.arg(at)::timestamptz
 FOR UPDATE SKIP LOCKED;
 
 -- name: MoveSchedule :exec
--- Note what was fired and when the next tick is.
+-- Store the last run and the next tick.
 UPDATE queue.schedule
 SET next_at = sqlc.narg(next_at), last_tick = coalesce(sqlc.narg(last_tick), last_tick),
     last_job_id = coalesce(sqlc.narg(last_job_id), last_job_id)
 WHERE id = sqlc.arg(schedule_id);
 
 -- name: PauseSchedule :execrows
--- Let a schedule make no jobs.
+-- Pause a schedule.
 UPDATE queue.schedule SET paused_at = now(), next_at = NULL, updated_at = now()
 WHERE id = sqlc.arg(schedule_id) AND paused_at IS NULL;
 
 -- name: ResumeSchedule :execrows
--- Let a paused schedule go on at its next tick.
+-- Resume a paused schedule at its next tick.
 UPDATE queue.schedule SET paused_at = NULL, next_at = sqlc.narg(next_at), updated_at = now()
 WHERE id = sqlc.arg(schedule_id) AND paused_at IS NOT NULL;
 
 -- name: RemoveSchedule :execrows
--- Delete a schedule with the notes of its runs; its jobs stay.
+-- Delete a schedule with its runs; its jobs stay.
 DELETE FROM queue.schedule WHERE id = sqlc.arg(schedule_id);
 
 -- name: RemoveNamed :execrows
--- Delete schedules by their names, with the notes of their runs; their jobs stay.
+-- Delete schedules by name with their runs; their jobs stay.
 DELETE FROM queue.schedule
 WHERE organisation_id = sqlc.arg(organisation_id) AND name_key = ANY (sqlc.arg(names)::text[]);
 
--- name: NoteRun :execrows
--- Note what became of a tick; nothing when it is noted already.
+-- name: RecordRun :execrows
+-- Record the outcome of a tick; no row if it is recorded already.
 INSERT INTO queue.schedule_run (schedule_id, organisation_id, tick, manual, outcome, job_id, detail)
 VALUES (
     sqlc.arg(schedule_id), sqlc.arg(organisation_id), sqlc.arg(tick), sqlc.arg(manual),
@@ -130,30 +130,30 @@ VALUES (
 ON CONFLICT (schedule_id, tick) WHERE NOT manual DO NOTHING;
 
 -- name: ListRuns :many
--- What became of a schedule's ticks, latest first.
+-- The runs of a schedule, newest first.
 SELECT * FROM queue.schedule_run
 WHERE schedule_id = sqlc.arg(schedule_id)
     AND (sqlc.narg(before)::bigint IS NULL OR id < sqlc.narg(before))
 ORDER BY id DESC OFFSET sqlc.arg(skip)::bigint LIMIT sqlc.arg(most)::integer;
 
--- name: KeepSummary :exec
--- Note what the job of a tick came to, once that is final.
+-- name: StoreRunSummary :exec
+-- Store the final summary of a run's job.
 UPDATE queue.schedule_run SET summary = sqlc.arg(summary)
 WHERE id = sqlc.arg(run_id) AND summary IS NULL;
 
 -- name: GetRun :one
--- What became of one tick.
+-- One run of a schedule.
 SELECT * FROM queue.schedule_run
 WHERE schedule_id = sqlc.arg(schedule_id) AND id = sqlc.arg(run_id);
 
 -- name: OpenJob :one
--- Whether a job has not ended yet.
+-- Whether a job is open.
 SELECT EXISTS (
     SELECT FROM queue.job
     WHERE id = sqlc.narg(job_id) AND status IN ('pending', 'running', 'paused')) AS "open!";
 
 -- name: DropOldRuns :execrows
--- Forget what became of ticks long ago, a part at a time.
+-- Delete old runs, in batches.
 DELETE FROM queue.schedule_run WHERE id = ANY (ARRAY(
     SELECT r.id FROM queue.schedule_run r
     WHERE r.created_at < now() - sqlc.arg(keep)::interval

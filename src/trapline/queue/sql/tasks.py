@@ -13,7 +13,7 @@ from trapline.model import AgentId, JobId, OrganisationId, TaskId, TraceId
 
 class EnqueueRow(Struct, frozen=True, gc=False):
     task_id: TaskId
-    place: int
+    state: int
 
 
 class GetTaskRow(Struct, frozen=True, gc=False):
@@ -67,7 +67,7 @@ class OverdueWaitingRow(Struct, frozen=True, gc=False):
 
 _ENQUEUE: Final = """
 -- name: Enqueue
-SELECT task_id AS "task_id!", place AS "place!" FROM queue.enqueue(
+SELECT task_id AS "task_id!", place AS "state!" FROM queue.enqueue(
     $1::uuid,
     $2::queue.new_task[],
     $3::queue.new_gate[]
@@ -101,7 +101,7 @@ async def enqueue(
     ],
     gates: Sequence[tuple[str | None, timedelta | None, int | None, timedelta | None, int | None]],
 ) -> list[EnqueueRow]:
-    """Add tasks to a job, and say where each one is."""
+    """Add tasks to a job; return the state of each."""
     return [EnqueueRow(*row) for row in await conn.fetch(_ENQUEUE, job_id, tasks, gates)]
 
 
@@ -132,7 +132,7 @@ WHERE t.id = $1
 
 
 async def get_task(conn: Connection, *, task_id: TaskId) -> GetTaskRow | None:
-    """A task and where it is."""
+    """A task and its state."""
     row = await conn.fetchrow(_GET_TASK, task_id)
     return None if row is None else GetTaskRow(*row)
 
@@ -159,7 +159,7 @@ LIMIT $3::integer
 async def list_tasks(
     conn: Connection, *, job_id: JobId, after: int, most: int
 ) -> list[ListTasksRow]:
-    """A job's tasks in the order they were added, from a position on."""
+    """A job's tasks after a task, in the order they were added."""
     return [ListTasksRow(*row) for row in await conn.fetch(_LIST_TASKS, job_id, after, most)]
 
 
@@ -181,7 +181,7 @@ RETURNING lease_id, task_id
 
 
 async def overdue(conn: Connection, *, most: int) -> list[OverdueRow]:
-    """Take queued tasks whose deadline has passed under a lease of nobody, so that they can be finished."""
+    """Lease ready tasks past their deadline under a lease without an agent, so that they can be finished."""
     return [OverdueRow(*row) for row in await conn.fetch(_OVERDUE, most)]
 
 
@@ -203,7 +203,7 @@ RETURNING lease_id, task_id
 
 
 async def overdue_waiting(conn: Connection, *, most: int) -> list[OverdueWaitingRow]:
-    """The same for tasks that wait for a retry or a later time."""
+    """As Overdue, for waiting tasks."""
     return [OverdueWaitingRow(*row) for row in await conn.fetch(_OVERDUE_WAITING, most)]
 
 
@@ -219,16 +219,16 @@ WHERE k.task_id = excluded.task_id
 async def take_key(
     conn: Connection, *, scope: UUID, key: UUID, job_id: JobId, task_id: TaskId
 ) -> int:
-    """Make a key of a running task's job its own; nothing happens if another task has it."""
+    """Take a unique key of a running task's job; no row if another task has it."""
     return int((await conn.execute(_TAKE_KEY, scope, key, job_id, task_id)).rpartition(" ")[2])
 
 
-_HASTEN: Final = """
--- name: Hasten
+_RESCHEDULE: Final = """
+-- name: Reschedule
 UPDATE queue.waiting SET run_at = $1 WHERE task_id = $2
 """
 
 
-async def hasten(conn: Connection, *, run_at: datetime, task_id: TaskId) -> int:
-    """Let a task that waits for its time run at another."""
-    return int((await conn.execute(_HASTEN, run_at, task_id)).rpartition(" ")[2])
+async def reschedule(conn: Connection, *, run_at: datetime, task_id: TaskId) -> int:
+    """Change the time of a waiting task."""
+    return int((await conn.execute(_RESCHEDULE, run_at, task_id)).rpartition(" ")[2])

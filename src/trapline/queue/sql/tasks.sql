@@ -1,13 +1,13 @@
 -- name: Enqueue :many
--- Add tasks to a job, and say where each one is.
-SELECT task_id AS "task_id!", place AS "place!" FROM queue.enqueue(
+-- Add tasks to a job; return the state of each.
+SELECT task_id AS "task_id!", place AS "state!" FROM queue.enqueue(
     sqlc.arg(job_id)::uuid,
     sqlc.arg(tasks)::queue.new_task[],
     sqlc.arg(gates)::queue.new_gate[]
 );
 
 -- name: GetTask :one
--- A task and where it is.
+-- A task and its state.
 SELECT t.id, t.organisation_id AS "organisation_id!", t.job_id AS "job_id!", t.parent_id, t.kind, t.payload, t.priority,
        t.max_attempts, t.deadline, t.source, t.trace_id, t.created_at,
        CASE
@@ -31,7 +31,7 @@ LEFT JOIN queue.overflow o ON o.job_id = t.job_id AND o.task_id = t.id
 WHERE t.id = sqlc.arg(task_id);
 
 -- name: ListTasks :many
--- A job's tasks in the order they were added, from a position on.
+-- A job's tasks after a task, in the order they were added.
 SELECT t.id, t.kind, t.payload, t.priority, t.created_at,
        CASE
            WHEN d.task_id IS NOT NULL THEN
@@ -48,7 +48,7 @@ ORDER BY t.id
 LIMIT sqlc.arg(most)::integer;
 
 -- name: Overdue :many
--- Take queued tasks whose deadline has passed under a lease of nobody, so that they can be finished.
+-- Lease ready tasks past their deadline under a lease without an agent, so that they can be finished.
 WITH lease AS MATERIALIZED (
     INSERT INTO queue.lease (agent_id, expires_at) VALUES (0, now() + interval '1 minute') RETURNING id
 ),
@@ -63,7 +63,7 @@ SELECT lease.id, g.task_id, g.lane_id, g.priority, g.attempts, g.stalls FROM gon
 RETURNING lease_id, task_id;
 
 -- name: OverdueWaiting :many
--- The same for tasks that wait for a retry or a later time.
+-- As Overdue, for waiting tasks.
 WITH lease AS MATERIALIZED (
     INSERT INTO queue.lease (agent_id, expires_at) VALUES (0, now() + interval '1 minute') RETURNING id
 ),
@@ -78,12 +78,12 @@ SELECT lease.id, g.task_id, g.lane_id, g.priority, g.attempts, g.stalls FROM gon
 RETURNING lease_id, task_id;
 
 -- name: TakeKey :execrows
--- Make a key of a running task's job its own; nothing happens if another task has it.
+-- Take a unique key of a running task's job; no row if another task has it.
 INSERT INTO queue.unique_key AS k (scope, key, job_id, task_id)
 VALUES (sqlc.arg(scope), sqlc.arg(key), sqlc.arg(job_id), sqlc.arg(task_id))
 ON CONFLICT (scope, key) DO UPDATE SET task_id = excluded.task_id
 WHERE k.task_id = excluded.task_id;
 
--- name: Hasten :execrows
--- Let a task that waits for its time run at another.
+-- name: Reschedule :execrows
+-- Change the time of a waiting task.
 UPDATE queue.waiting SET run_at = sqlc.arg(run_at) WHERE task_id = sqlc.arg(task_id);

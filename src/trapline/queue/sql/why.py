@@ -9,7 +9,7 @@ from trapline.db.connection import Connection
 from trapline.model import AgentId, JobId, TaskId
 
 
-class PlaceRow(Struct, frozen=True, gc=False):
+class TaskWaitRow(Struct, frozen=True, gc=False):
     id: TaskId
     kind: str
     job_id: JobId
@@ -45,15 +45,16 @@ class SlowestGateRow(Struct, frozen=True, gc=False):
     ready_at: datetime
 
 
-_PLACE: Final = """
--- name: Place
+_TASK_WAIT: Final = """
+-- name: TaskWait
 SELECT t.id, t.kind, t.job_id AS "job_id!", j.status AS "job_status!", j.task_limit, j.max_active, j.active,
        o.max_concurrency, coalesce(q.active, 0) AS "organisation_active!",
        t.counted, o.max_pages_per_day,
        coalesce(CASE WHEN q.day = queue.day_of(now()) THEN q.pages END, 0) AS "pages_today!",
        w.run_at, w.attempts AS retry_of_attempt, l.lease_id, s.expires_at, s.agent_id,
        d.status AS done_status, d.error, v.task_id AS overflow,
-       n.open AS lane_open, g.name AS gate, g.ready_at, g.in_flight, coalesce(n.bound, g.bound) AS bound,
+       n.open AS lane_open, g.name AS gate, g.ready_at, g.in_flight,
+       CASE WHEN g.floor > interval '0' THEN 1 ELSE coalesce(n.bound, g.bound) END AS bound,
        greatest(g.floor, coalesce(n.gap, g.gap)) AS gap
 FROM queue.task t
 JOIN queue.job j ON j.id = t.job_id
@@ -70,10 +71,10 @@ WHERE t.id = $1
 """
 
 
-async def place(conn: Connection, *, task_id: TaskId) -> PlaceRow | None:
-    """All that decides when a task runs."""
-    row = await conn.fetchrow(_PLACE, task_id)
-    return None if row is None else PlaceRow(*row)
+async def task_wait(conn: Connection, *, task_id: TaskId) -> TaskWaitRow | None:
+    """Everything that decides when a task runs."""
+    row = await conn.fetchrow(_TASK_WAIT, task_id)
+    return None if row is None else TaskWaitRow(*row)
 
 
 _SLOWEST_GATE: Final = """
@@ -86,6 +87,6 @@ ORDER BY g.ready_at DESC, g.id LIMIT 1
 
 
 async def slowest_gate(conn: Connection, *, job_id: JobId) -> SlowestGateRow | None:
-    """Of the gates that a job's tasks stand at, the one that holds them back longest."""
+    """The gate of a job's tasks that opens last."""
     row = await conn.fetchrow(_SLOWEST_GATE, job_id)
     return None if row is None else SlowestGateRow(*row)

@@ -1,12 +1,13 @@
--- name: Place :one
--- All that decides when a task runs.
+-- name: TaskWait :one
+-- Everything that decides when a task runs.
 SELECT t.id, t.kind, t.job_id AS "job_id!", j.status AS "job_status!", j.task_limit, j.max_active, j.active,
        o.max_concurrency, coalesce(q.active, 0) AS "organisation_active!",
        t.counted, o.max_pages_per_day,
        coalesce(CASE WHEN q.day = queue.day_of(now()) THEN q.pages END, 0) AS "pages_today!",
        w.run_at, w.attempts AS retry_of_attempt, l.lease_id, s.expires_at, s.agent_id,
        d.status AS done_status, d.error, v.task_id AS overflow,
-       n.open AS lane_open, g.name AS gate, g.ready_at, g.in_flight, coalesce(n.bound, g.bound) AS bound,
+       n.open AS lane_open, g.name AS gate, g.ready_at, g.in_flight,
+       CASE WHEN g.floor > interval '0' THEN 1 ELSE coalesce(n.bound, g.bound) END AS bound,
        greatest(g.floor, coalesce(n.gap, g.gap)) AS gap
 FROM queue.task t
 JOIN queue.job j ON j.id = t.job_id
@@ -22,7 +23,7 @@ LEFT JOIN queue.overflow v ON v.job_id = t.job_id AND v.task_id = t.id
 WHERE t.id = sqlc.arg(task_id);
 
 -- name: SlowestGate :one
--- Of the gates that a job's tasks stand at, the one that holds them back longest.
+-- The gate of a job's tasks that opens last.
 SELECT g.name, greatest(g.floor, coalesce(l.gap, g.gap)) AS "gap!", g.in_flight, g.ready_at
 FROM queue.lane l JOIN queue.gate g ON g.id = l.gate_id
 WHERE l.job_id = sqlc.arg(job_id) AND l.open AND l.awake

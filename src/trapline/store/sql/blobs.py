@@ -29,7 +29,7 @@ class DropBlobsRow(Struct, frozen=True, gc=False):
     place: str
 
 
-class PlacesRow(Struct, frozen=True, gc=False):
+class CountByPlaceRow(Struct, frozen=True, gc=False):
     place: str
     blobs: int
     bytes: int
@@ -61,7 +61,7 @@ async def add_blobs(
     compresseds: Sequence[bool],
     datas: Sequence[bytes | None] | None,
 ) -> None:
-    """Store bytes, sorted by hash so that two workers cannot deadlock. Known ones are locked until the end of the transaction, so that the sweeper cannot take them from under a new use."""
+    """Insert blobs, sorted by hash so that two workers cannot deadlock. Existing ones are locked until the end of the transaction, so that garbage collection cannot delete them under a new reference."""
     await conn.execute(_ADD_BLOBS, hashes, sizes, places, compresseds, datas)
 
 
@@ -72,7 +72,7 @@ SELECT * FROM store.blob WHERE sha256 = $1
 
 
 async def get_blob(conn: Connection, *, hash: bytes) -> BlobRow | None:
-    """Bytes by their hash."""
+    """A blob by its hash."""
     row = await conn.fetchrow(_GET_BLOB, hash)
     return None if row is None else BlobRow(*row)
 
@@ -95,7 +95,7 @@ SELECT sha256, used FROM old
 
 
 async def mark_blobs(conn: Connection, *, before: datetime, most: int) -> list[MarkBlobsRow]:
-    """Of blobs that nobody put or marked since a moment, note those that have a use as used now, and name the others. One that is locked is being put this very moment."""
+    """Of blobs neither stored nor marked since a time, mark the referenced ones and return which are not. A locked one is being stored right now."""
     return [MarkBlobsRow(*row) for row in await conn.fetch(_MARK_BLOBS, before, most)]
 
 
@@ -112,12 +112,12 @@ RETURNING b.sha256, b.place
 async def drop_blobs(
     conn: Connection, *, hashes: Sequence[bytes], before: datetime
 ) -> list[DropBlobsRow]:
-    """Forget blobs that are still without a use; what lies outside the database is the caller's to remove."""
+    """Delete blobs that are still unreferenced; the caller removes bytes outside the database."""
     return [DropBlobsRow(*row) for row in await conn.fetch(_DROP_BLOBS, hashes, before)]
 
 
-_HOLD_HASHES: Final = """
--- name: HoldHashes
+_RESERVE_HASHES: Final = """
+-- name: ReserveHashes
 INSERT INTO store.blob (sha256, size, place, compressed)
 SELECT hash, 0, $1, false FROM unnest($2::bytea[]) AS hash
 ORDER BY hash
@@ -126,9 +126,9 @@ RETURNING sha256
 """
 
 
-async def hold_hashes(conn: Connection, *, place: str, hashes: Sequence[bytes]) -> list[bytes]:
-    """Take the places of hashes that have no row, so that nobody can put them meanwhile."""
-    return [row[0] for row in await conn.fetch(_HOLD_HASHES, place, hashes)]
+async def reserve_hashes(conn: Connection, *, place: str, hashes: Sequence[bytes]) -> list[bytes]:
+    """Insert placeholder rows for hashes, so that nobody can store them meanwhile."""
+    return [row[0] for row in await conn.fetch(_RESERVE_HASHES, place, hashes)]
 
 
 _RELEASE_HASHES: Final = """
@@ -138,23 +138,23 @@ DELETE FROM store.blob WHERE sha256 = ANY ($1::bytea[])
 
 
 async def release_hashes(conn: Connection, *, hashes: Sequence[bytes]) -> None:
-    """Give the places back."""
+    """Delete placeholder rows."""
     await conn.execute(_RELEASE_HASHES, hashes)
 
 
-_KNOWN_HASHES: Final = """
--- name: KnownHashes
+_EXISTING_HASHES: Final = """
+-- name: ExistingHashes
 SELECT sha256 FROM store.blob WHERE sha256 = ANY ($1::bytea[])
 """
 
 
-async def known_hashes(conn: Connection, *, hashes: Sequence[bytes]) -> list[bytes]:
-    """Which of these have a row."""
-    return [row[0] for row in await conn.fetch(_KNOWN_HASHES, hashes)]
+async def existing_hashes(conn: Connection, *, hashes: Sequence[bytes]) -> list[bytes]:
+    """Which of these hashes have a row."""
+    return [row[0] for row in await conn.fetch(_EXISTING_HASHES, hashes)]
 
 
-_SHELVED_HASHES: Final = """
--- name: ShelvedHashes
+_HASHES_IN_PLACE: Final = """
+-- name: HashesInPlace
 SELECT sha256 FROM store.blob
 WHERE place = $1 AND sha256 > $2::bytea
 ORDER BY sha256
@@ -162,9 +162,9 @@ LIMIT $3::integer
 """
 
 
-async def shelved_hashes(conn: Connection, *, place: str, after: bytes, most: int) -> list[bytes]:
+async def hashes_in_place(conn: Connection, *, place: str, after: bytes, most: int) -> list[bytes]:
     """Hashes of blobs at a place, in order, after one."""
-    return [row[0] for row in await conn.fetch(_SHELVED_HASHES, place, after, most)]
+    return [row[0] for row in await conn.fetch(_HASHES_IN_PLACE, place, after, most)]
 
 
 _MISSING_BLOBS: Final = """
@@ -177,7 +177,7 @@ LIMIT $1::integer
 
 
 async def missing_blobs(conn: Connection, *, most: int) -> list[bytes]:
-    """Bytes that something names and nothing holds."""
+    """Referenced blobs without a row."""
     return [row[0] for row in await conn.fetch(_MISSING_BLOBS, most)]
 
 
@@ -192,12 +192,12 @@ LIMIT $2::integer
 
 
 async def unused_blobs(conn: Connection, *, before: datetime, most: int) -> list[bytes]:
-    """Bytes that nothing has named for longer than they are kept."""
+    """Blobs unreferenced for longer than the grace period."""
     return [row[0] for row in await conn.fetch(_UNUSED_BLOBS, before, most)]
 
 
-_BLOBS_ELSEWHERE: Final = """
--- name: BlobsElsewhere
+_BLOBS_OUTSIDE_PLACE: Final = """
+-- name: BlobsOutsidePlace
 SELECT sha256 FROM store.blob
 WHERE place <> $1 AND sha256 > $2::bytea
 ORDER BY sha256 LIMIT $3::integer
@@ -205,9 +205,11 @@ FOR UPDATE
 """
 
 
-async def blobs_elsewhere(conn: Connection, *, place: str, after: bytes, most: int) -> list[bytes]:
-    """Hashes of blobs that are not at a place, in order, after one; they stay as they are until the end of the transaction."""
-    return [row[0] for row in await conn.fetch(_BLOBS_ELSEWHERE, place, after, most)]
+async def blobs_outside_place(
+    conn: Connection, *, place: str, after: bytes, most: int
+) -> list[bytes]:
+    """Hashes of blobs that are not at a place, in order, after one; locked until the end of the transaction."""
+    return [row[0] for row in await conn.fetch(_BLOBS_OUTSIDE_PLACE, place, after, most)]
 
 
 _PLACE_BLOB: Final = """
@@ -217,7 +219,7 @@ UPDATE store.blob SET place = $1, data = $2 WHERE sha256 = $3
 
 
 async def place_blob(conn: Connection, *, place: str, data: bytes | None, hash: bytes) -> None:
-    """Note where a blob is now."""
+    """Set the place of a blob."""
     await conn.execute(_PLACE_BLOB, place, data, hash)
 
 
@@ -229,17 +231,17 @@ WHERE place = $1 AND sha256 = ANY ($2::bytea[])
 
 
 async def hashes_at(conn: Connection, *, place: str, hashes: Sequence[bytes]) -> list[bytes]:
-    """Which of these are at a place."""
+    """Which of these hashes are at a place."""
     return [row[0] for row in await conn.fetch(_HASHES_AT, place, hashes)]
 
 
-_PLACES: Final = """
--- name: Places
+_COUNT_BY_PLACE: Final = """
+-- name: CountByPlace
 SELECT place, count(*) AS blobs, sum(size)::bigint AS "bytes!"
 FROM store.blob GROUP BY place ORDER BY place
 """
 
 
-async def places(conn: Connection) -> list[PlacesRow]:
-    """What lies where."""
-    return [PlacesRow(*row) for row in await conn.fetch(_PLACES)]
+async def count_by_place(conn: Connection) -> list[CountByPlaceRow]:
+    """The number and the size of blobs by place."""
+    return [CountByPlaceRow(*row) for row in await conn.fetch(_COUNT_BY_PLACE)]

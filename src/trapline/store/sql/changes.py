@@ -24,8 +24,8 @@ class SweepRow(Struct, frozen=True, gc=False):
     started_at: datetime
 
 
-_NOTE_CHANGES: Final = """
--- name: NoteChanges
+_ADD_CHANGES: Final = """
+-- name: AddChanges
 INSERT INTO store.change (
     organisation_id, site_id, page_id, url_id, status, source, detected_at, version_id,
     previous_version_id, job_id, added_lines, removed_lines, added_words, removed_words
@@ -50,7 +50,7 @@ FROM unnest(
 """
 
 
-async def note_changes(
+async def add_changes(
     conn: Connection,
     *,
     organisation_ids: Sequence[OrganisationId],
@@ -68,9 +68,9 @@ async def note_changes(
     added_words: Sequence[int | None] | None,
     removed_words: Sequence[int | None] | None,
 ) -> None:
-    """Write what visits, or their absence, found to have changed."""
+    """Insert change events."""
     await conn.execute(
-        _NOTE_CHANGES,
+        _ADD_CHANGES,
         organisation_ids,
         site_ids,
         page_ids,
@@ -117,7 +117,7 @@ async def add_report(
     rescrape_job_id: JobId,
     metadata: Any,
 ) -> int | None:
-    """Write what a watcher reported; nothing comes back when it is there already."""
+    """Insert a report of changedetection.io; no row if it exists already."""
     value: int | None = await conn.fetchval(
         _ADD_REPORT,
         organisation_id,
@@ -143,7 +143,7 @@ WHERE organisation_id = $1 AND report = $2::bytea
 async def find_report(
     conn: Connection, *, organisation_id: OrganisationId, report: bytes
 ) -> FindReportRow | None:
-    """The event of a report that came before."""
+    """The change event of an earlier, identical report."""
     row = await conn.fetchrow(_FIND_REPORT, organisation_id, report)
     return None if row is None else FindReportRow(*row)
 
@@ -177,7 +177,7 @@ async def settle_reports(
     url_ids: Sequence[UrlId | None] | None,
     version_ids: Sequence[int | None] | None,
 ) -> int:
-    """Note how the second look at a reported page ended, and which page it was."""
+    """Record the result of the rescrape of reported pages, and which page it was."""
     return int(
         (
             await conn.execute(
@@ -202,24 +202,28 @@ WHERE rescrape_job_id = ANY ($1::uuid[]) AND rescrape_status = 'queued'
 
 
 async def awaited_reports(conn: Connection, *, job_ids: Sequence[JobId]) -> list[JobId]:
-    """Which of these jobs are second looks at reported pages."""
+    """Which of these jobs are rescrapes of reported pages."""
     return [row[0] for row in await conn.fetch(_AWAITED_REPORTS, job_ids)]
 
 
 _LAST_SWEEP: Final = """
 -- name: LastSweep
-SELECT * FROM store.sweep WHERE site_id = $1 AND plan = $2
+SELECT * FROM store.sweep
+WHERE organisation_id = $1 AND site_id = $2
+    AND plan = $3
 """
 
 
-async def last_sweep(conn: Connection, *, site_id: SiteId, plan: bytes) -> SweepRow | None:
-    """The last crawl that saw all of a site by this plan."""
-    row = await conn.fetchrow(_LAST_SWEEP, site_id, plan)
+async def last_sweep(
+    conn: Connection, *, organisation_id: OrganisationId, site_id: SiteId, plan: bytes
+) -> SweepRow | None:
+    """The last complete crawl of an organisation's site with this plan."""
+    row = await conn.fetchrow(_LAST_SWEEP, organisation_id, site_id, plan)
     return None if row is None else SweepRow(*row)
 
 
-_NOTE_SWEEP: Final = """
--- name: NoteSweep
+_RECORD_SWEEP: Final = """
+-- name: RecordSweep
 INSERT INTO store.sweep AS s (site_id, plan, organisation_id, job_id, started_at)
 VALUES (
     $1, $2, $3, $4,
@@ -230,7 +234,7 @@ WHERE s.started_at < excluded.started_at
 """
 
 
-async def note_sweep(
+async def record_sweep(
     conn: Connection,
     *,
     site_id: SiteId,
@@ -239,5 +243,5 @@ async def note_sweep(
     job_id: JobId,
     started_at: datetime,
 ) -> None:
-    """Remember a crawl that saw all of a site."""
-    await conn.execute(_NOTE_SWEEP, site_id, plan, organisation_id, job_id, started_at)
+    """Record a complete crawl of a site."""
+    await conn.execute(_RECORD_SWEEP, site_id, plan, organisation_id, job_id, started_at)

@@ -1,5 +1,5 @@
--- name: NoteChanges :exec
--- Write what visits, or their absence, found to have changed.
+-- name: AddChanges :exec
+-- Insert change events.
 INSERT INTO store.change (
     organisation_id, site_id, page_id, url_id, status, source, detected_at, version_id,
     previous_version_id, job_id, added_lines, removed_lines, added_words, removed_words
@@ -23,7 +23,7 @@ FROM unnest(
 );
 
 -- name: AddReport :one
--- Write what a watcher reported; nothing comes back when it is there already.
+-- Insert a report of changedetection.io; no row if it exists already.
 INSERT INTO store.change (
     organisation_id, status, source, detected_at, watch_id, watch_url, diff_summary, snapshot_url,
     report, rescrape_job_id, rescrape_status, metadata
@@ -37,12 +37,12 @@ ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- name: FindReport :one
--- The event of a report that came before.
+-- The change event of an earlier, identical report.
 SELECT id, rescrape_job_id, rescrape_status FROM store.change
 WHERE organisation_id = sqlc.arg(organisation_id) AND report = sqlc.arg(report)::bytea;
 
 -- name: SettleReports :execrows
--- Note how the second look at a reported page ended, and which page it was.
+-- Record the result of the rescrape of reported pages, and which page it was.
 UPDATE store.change c
 SET rescrape_status = ended.status,
     indexed_at = ended.indexed_at,
@@ -58,16 +58,18 @@ FROM unnest(
 WHERE c.rescrape_job_id = ended.job_id AND c.rescrape_status = 'queued';
 
 -- name: AwaitedReports :many
--- Which of these jobs are second looks at reported pages.
+-- Which of these jobs are rescrapes of reported pages.
 SELECT DISTINCT rescrape_job_id AS "job_id!" FROM store.change
 WHERE rescrape_job_id = ANY (sqlc.arg(job_ids)::uuid[]) AND rescrape_status = 'queued';
 
 -- name: LastSweep :one
--- The last crawl that saw all of a site by this plan.
-SELECT * FROM store.sweep WHERE site_id = sqlc.arg(site_id) AND plan = sqlc.arg(plan);
+-- The last complete crawl of an organisation's site with this plan.
+SELECT * FROM store.sweep
+WHERE organisation_id = sqlc.arg(organisation_id) AND site_id = sqlc.arg(site_id)
+    AND plan = sqlc.arg(plan);
 
--- name: NoteSweep :exec
--- Remember a crawl that saw all of a site.
+-- name: RecordSweep :exec
+-- Record a complete crawl of a site.
 INSERT INTO store.sweep AS s (site_id, plan, organisation_id, job_id, started_at)
 VALUES (
     sqlc.arg(site_id), sqlc.arg(plan), sqlc.arg(organisation_id), sqlc.arg(job_id),

@@ -78,15 +78,15 @@ class ContentHashRow(Struct, frozen=True, gc=False):
     similarity: int | None
 
 
-_LOCK_FOLDING: Final = """
--- name: LockFolding
+_LOCK_GROUPING: Final = """
+-- name: LockGrouping
 SELECT pg_advisory_xact_lock($1::bigint)
 """
 
 
-async def lock_folding(conn: Connection, *, key: int) -> None:
+async def lock_grouping(conn: Connection, *, key: int) -> None:
     """Let one transaction at a time count and compare."""
-    await conn.execute(_LOCK_FOLDING, key)
+    await conn.execute(_LOCK_GROUPING, key)
 
 
 _TAKE_SIGHTINGS: Final = """
@@ -104,7 +104,7 @@ ORDER BY t.version_id
 
 
 async def take_sightings(conn: Connection, *, most: int) -> list[TakeSightingsRow]:
-    """Take some sightings away to be counted, with the content that each page had."""
+    """Delete and return sightings to count, with the content of each page."""
     return [TakeSightingsRow(*row) for row in await conn.fetch(_TAKE_SIGHTINGS, most)]
 
 
@@ -148,7 +148,7 @@ async def count_contents(
     first_ats: Sequence[datetime],
     last_ats: Sequence[datetime],
 ) -> list[CountContentsRow]:
-    """Count how often contents were seen. A new one comes back without a group."""
+    """Count the occurrences of contents. A new one has no group yet."""
     return [
         CountContentsRow(*row)
         for row in await conn.fetch(
@@ -173,7 +173,7 @@ SELECT id AS version_id, text FROM store.version WHERE id = ANY ($1::bigint[])
 
 
 async def texts_of(conn: Connection, *, version_ids: Sequence[int]) -> list[TextsOfRow]:
-    """The main texts of versions that are still there."""
+    """The main texts of versions that still exist."""
     return [TextsOfRow(*row) for row in await conn.fetch(_TEXTS_OF, version_ids)]
 
 
@@ -186,7 +186,7 @@ WHERE id = ANY ($1::uuid[]) AND config ->> 'duplicate_threshold' IS NOT NULL
 
 
 async def thresholds_of(conn: Connection, *, site_ids: Sequence[SiteId]) -> list[ThresholdsOfRow]:
-    """What each site calls a duplicate, where it says so."""
+    """The duplicate thresholds of sites that set one."""
     return [ThresholdsOfRow(*row) for row in await conn.fetch(_THRESHOLDS_OF, site_ids)]
 
 
@@ -208,7 +208,7 @@ CROSS JOIN LATERAL (
 async def similar_contents(
     conn: Connection, *, numbers: Sequence[int], bands: Sequence[str], algorithm: int, most: int
 ) -> list[SimilarContentsRow]:
-    """Contents that share a band with one of these, at most so many for each."""
+    """Contents that share a MinHash band with one of these, up to a maximum for each."""
     return [
         SimilarContentsRow(*row)
         for row in await conn.fetch(_SIMILAR_CONTENTS, numbers, bands, algorithm, most)
@@ -235,7 +235,7 @@ async def group_contents(
     similarities: Sequence[int | None] | None,
     words: Sequence[int],
 ) -> None:
-    """Write which group each content belongs to."""
+    """Set the groups of contents."""
     await conn.execute(_GROUP_CONTENTS, content_ids, group_ids, similarities, words)
 
 
@@ -260,14 +260,14 @@ async def add_fingerprints(
     signatures: Sequence[bytes],
     bands: Sequence[str],
 ) -> None:
-    """Make contents stand for groups of their own."""
+    """Insert the fingerprints of contents that lead a group."""
     await conn.execute(
         _ADD_FINGERPRINTS, algorithm, content_ids, organisation_ids, signatures, bands
     )
 
 
-_PLACE_PAGES: Final = """
--- name: PlacePages
+_ASSIGN_PAGES: Final = """
+-- name: AssignPages
 INSERT INTO store.likeness AS l
     (page_id, organisation_id, site_id, version_id, content_id, group_id, similarity)
 SELECT new.*
@@ -280,7 +280,7 @@ FROM unnest(
     $6::bigint[],
     $7::smallint[]
 ) AS new (page_id, organisation_id, site_id, version_id, content_id, group_id, similarity)
--- A page that was purged since has no place.
+-- A page that was purged since has no row.
 JOIN store.page p ON p.id = new.page_id
 ON CONFLICT (page_id) DO UPDATE SET
     version_id = excluded.version_id,
@@ -291,7 +291,7 @@ WHERE l.version_id < excluded.version_id
 """
 
 
-async def place_pages(
+async def assign_pages(
     conn: Connection,
     *,
     page_ids: Sequence[PageId],
@@ -302,9 +302,9 @@ async def place_pages(
     group_ids: Sequence[int | None] | None,
     similarities: Sequence[int | None] | None,
 ) -> None:
-    """Note which group each page belongs to now, unless someone decided."""
+    """Set the groups of pages, except where a user decided."""
     await conn.execute(
-        _PLACE_PAGES,
+        _ASSIGN_PAGES,
         page_ids,
         organisation_ids,
         site_ids,
@@ -322,7 +322,7 @@ SELECT * FROM store.likeness WHERE page_id = $1
 
 
 async def get_likeness(conn: Connection, *, page_id: PageId) -> LikenessRow | None:
-    """Which group a page belongs to."""
+    """The group of a page."""
     row = await conn.fetchrow(_GET_LIKENESS, page_id)
     return None if row is None else LikenessRow(*row)
 
@@ -343,7 +343,7 @@ async def decide_likeness(
     by_hand: bool,
     page_id: PageId,
 ) -> int:
-    """Put a page into a group, or into none, by hand."""
+    """Set the group of a page, or none, by a user's decision."""
     return int(
         (await conn.execute(_DECIDE_LIKENESS, group_id, similarity, by_hand, page_id)).rpartition(
             " "
@@ -351,8 +351,8 @@ async def decide_likeness(
     )
 
 
-_FORGET_DECISION: Final = """
--- name: ForgetDecision
+_CLEAR_DECISION: Final = """
+-- name: ClearDecision
 UPDATE store.likeness l
 SET group_id = c.group_id, similarity = c.similarity, by_hand = false
 FROM store.content_hash c
@@ -360,9 +360,9 @@ WHERE l.page_id = $1 AND l.by_hand AND c.id = l.content_id
 """
 
 
-async def forget_decision(conn: Connection, *, page_id: PageId) -> int:
-    """Let a page belong where its content does again."""
-    return int((await conn.execute(_FORGET_DECISION, page_id)).rpartition(" ")[2])
+async def clear_decision(conn: Connection, *, page_id: PageId) -> int:
+    """Return a page to the group of its content."""
+    return int((await conn.execute(_CLEAR_DECISION, page_id)).rpartition(" ")[2])
 
 
 _GET_CONTENT: Final = """
@@ -375,6 +375,6 @@ WHERE site_id = $1 AND content_hash = $2
 async def get_content(
     conn: Connection, *, site_id: SiteId, content_hash: bytes
 ) -> ContentHashRow | None:
-    """How often a content was seen in a site, and who had it first."""
+    """The occurrences of a content in a site, and its first page."""
     row = await conn.fetchrow(_GET_CONTENT, site_id, content_hash)
     return None if row is None else ContentHashRow(*row)

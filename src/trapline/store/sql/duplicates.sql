@@ -1,9 +1,9 @@
--- name: LockFolding :exec
+-- name: LockGrouping :exec
 -- Let one transaction at a time count and compare.
 SELECT pg_advisory_xact_lock(sqlc.arg(key)::bigint);
 
 -- name: TakeSightings :many
--- Take some sightings away to be counted, with the content that each page had.
+-- Delete and return sightings to count, with the content of each page.
 WITH taken AS (
     DELETE FROM store.sighting WHERE ctid = ANY (ARRAY(
         SELECT s.ctid FROM store.sighting s LIMIT sqlc.arg(most)::integer FOR UPDATE SKIP LOCKED
@@ -15,7 +15,7 @@ JOIN store.version v ON v.id = t.version_id
 ORDER BY t.version_id;
 
 -- name: CountContents :many
--- Count how often contents were seen. A new one comes back without a group.
+-- Count the occurrences of contents. A new one has no group yet.
 INSERT INTO store.content_hash AS c (
     organisation_id, site_id, content_hash, first_seen_page_id, first_version_id, title,
     occurrence_count, created_at, last_seen_at
@@ -40,17 +40,17 @@ RETURNING
     similarity, words;
 
 -- name: TextsOf :many
--- The main texts of versions that are still there.
+-- The main texts of versions that still exist.
 SELECT id AS version_id, text FROM store.version WHERE id = ANY (sqlc.arg(version_ids)::bigint[]);
 
 -- name: ThresholdsOf :many
--- What each site calls a duplicate, where it says so.
+-- The duplicate thresholds of sites that set one.
 SELECT id AS site_id, (config ->> 'duplicate_threshold')::smallint AS "threshold!"
 FROM store.site
 WHERE id = ANY (sqlc.arg(site_ids)::uuid[]) AND config ->> 'duplicate_threshold' IS NOT NULL;
 
 -- name: SimilarContents :many
--- Contents that share a band with one of these, at most so many for each.
+-- Contents that share a MinHash band with one of these, up to a maximum for each.
 SELECT wanted.number AS "number!", near.content_id, near.signature, near.first_version_id,
     near.title, near.words
 FROM unnest(sqlc.arg(numbers)::integer[], sqlc.arg(bands)::text[]) AS wanted (number, bands)
@@ -63,7 +63,7 @@ CROSS JOIN LATERAL (
 ) AS near;
 
 -- name: GroupContents :exec
--- Write which group each content belongs to.
+-- Set the groups of contents.
 UPDATE store.content_hash c
 SET group_id = found.group_id, similarity = found.similarity, words = found.words
 FROM unnest(
@@ -73,7 +73,7 @@ FROM unnest(
 WHERE c.id = found.id;
 
 -- name: AddFingerprints :exec
--- Make contents stand for groups of their own.
+-- Insert the fingerprints of contents that lead a group.
 INSERT INTO store.fingerprint (content_id, organisation_id, algorithm, signature, bands)
 SELECT content_id, organisation_id, sqlc.arg(algorithm), signature, bands::bigint[]
 FROM unnest(
@@ -82,8 +82,8 @@ FROM unnest(
 ) AS new (content_id, organisation_id, signature, bands)
 ON CONFLICT DO NOTHING;
 
--- name: PlacePages :exec
--- Note which group each page belongs to now, unless someone decided.
+-- name: AssignPages :exec
+-- Set the groups of pages, except where a user decided.
 INSERT INTO store.likeness AS l
     (page_id, organisation_id, site_id, version_id, content_id, group_id, similarity)
 SELECT new.*
@@ -96,7 +96,7 @@ FROM unnest(
     sqlc.narg(group_ids)::bigint[],
     sqlc.narg(similarities)::smallint[]
 ) AS new (page_id, organisation_id, site_id, version_id, content_id, group_id, similarity)
--- A page that was purged since has no place.
+-- A page that was purged since has no row.
 JOIN store.page p ON p.id = new.page_id
 ON CONFLICT (page_id) DO UPDATE SET
     version_id = excluded.version_id,
@@ -106,23 +106,23 @@ ON CONFLICT (page_id) DO UPDATE SET
 WHERE l.version_id < excluded.version_id;
 
 -- name: GetLikeness :one
--- Which group a page belongs to.
+-- The group of a page.
 SELECT * FROM store.likeness WHERE page_id = sqlc.arg(page_id);
 
 -- name: DecideLikeness :execrows
--- Put a page into a group, or into none, by hand.
+-- Set the group of a page, or none, by a user's decision.
 UPDATE store.likeness
 SET group_id = sqlc.narg(group_id), similarity = sqlc.narg(similarity), by_hand = sqlc.arg(by_hand)
 WHERE page_id = sqlc.arg(page_id);
 
--- name: ForgetDecision :execrows
--- Let a page belong where its content does again.
+-- name: ClearDecision :execrows
+-- Return a page to the group of its content.
 UPDATE store.likeness l
 SET group_id = c.group_id, similarity = c.similarity, by_hand = false
 FROM store.content_hash c
 WHERE l.page_id = sqlc.arg(page_id) AND l.by_hand AND c.id = l.content_id;
 
 -- name: GetContent :one
--- How often a content was seen in a site, and who had it first.
+-- The occurrences of a content in a site, and its first page.
 SELECT * FROM store.content_hash
 WHERE site_id = sqlc.arg(site_id) AND content_hash = sqlc.arg(content_hash);

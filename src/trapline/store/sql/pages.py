@@ -18,7 +18,7 @@ class RecordPagesRow(Struct, frozen=True, gc=False):
     change: int
 
 
-class PagesGoneRow(Struct, frozen=True, gc=False):
+class MarkPagesGoneRow(Struct, frozen=True, gc=False):
     page_id: PageId
     organisation_id: OrganisationId
     site_id: SiteId
@@ -30,7 +30,7 @@ class PagesGoneRow(Struct, frozen=True, gc=False):
 _RECORD_PAGES: Final = """
 -- name: RecordPages
 SELECT page_id AS "page_id!", version_id, number AS "number!", change AS "change!"
-FROM store.record($1::store.new_sighting[])
+FROM store.record_pages($1::store.new_sighting[])
 """
 
 
@@ -66,15 +66,16 @@ async def record_pages(
             str | None,
             str | None,
             bytes | None,
+            bytes | None,
         ]
     ],
 ) -> list[RecordPagesRow]:
-    """Write pages as seen, with what is new of them; what each came to, in their order."""
+    """Record pages as seen; return the result of each, in order."""
     return [RecordPagesRow(*row) for row in await conn.fetch(_RECORD_PAGES, sightings)]
 
 
-_PAGES_GONE: Final = """
--- name: PagesGone
+_MARK_PAGES_GONE: Final = """
+-- name: MarkPagesGone
 UPDATE store.page p
 SET gone_at = gone.at
 FROM (
@@ -91,12 +92,14 @@ RETURNING p.id AS page_id, p.organisation_id, p.site_id, p.url_id, p.version_id,
 """
 
 
-async def pages_gone(
+async def mark_pages_gone(
     conn: Connection,
     *,
     site_ids: Sequence[SiteId],
     url_ids: Sequence[UrlId],
     ats: Sequence[datetime],
-) -> list[PagesGoneRow]:
-    """Note pages that are gone; those come back that were there until now."""
-    return [PagesGoneRow(*row) for row in await conn.fetch(_PAGES_GONE, site_ids, url_ids, ats)]
+) -> list[MarkPagesGoneRow]:
+    """Mark pages as gone; return those that were not gone before."""
+    return [
+        MarkPagesGoneRow(*row) for row in await conn.fetch(_MARK_PAGES_GONE, site_ids, url_ids, ats)
+    ]

@@ -1,10 +1,10 @@
 -- name: RecordPages :many
--- Write pages as seen, with what is new of them; what each came to, in their order.
+-- Record pages as seen; return the result of each, in order.
 SELECT page_id AS "page_id!", version_id, number AS "number!", change AS "change!"
-FROM store.record(sqlc.arg(sightings)::store.new_sighting[]);
+FROM store.record_pages(sqlc.arg(sightings)::store.new_sighting[]);
 
--- name: PagesGone :many
--- Note pages that are gone; those come back that were there until now.
+-- name: MarkPagesGone :many
+-- Mark pages as gone; return those that were not gone before.
 UPDATE store.page p
 SET gone_at = gone.at
 FROM (

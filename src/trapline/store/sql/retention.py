@@ -42,6 +42,6 @@ SELECT (SELECT max(id) FROM part) AS "last?", (SELECT count(*) FROM gone) AS "go
 async def drop_versions(
     conn: Connection, *, after: int, most: int, versions: int | None, days: int | None
 ) -> DropVersionsRow:
-    """Delete, among the next versions, those that are past what is kept: not one of the last so many, or replaced longer ago than so many days. A site's own config comes before the settings, and the latest version of a page always stays."""
+    """Delete, among the next versions, those past their retention: beyond the number of versions to keep, or replaced longer ago than the days to keep. A site's config takes precedence over the settings, and the latest version of a page always stays."""
     (row,) = await conn.fetch(_DROP_VERSIONS, after, most, versions, days)
     return DropVersionsRow(*row)

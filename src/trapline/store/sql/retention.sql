@@ -1,6 +1,6 @@
 -- name: DropVersions :one
--- Delete, among the next versions, those that are past what is kept: not one of the last so many,
--- or replaced longer ago than so many days. A site's own config comes before the settings, and the
+-- Delete, among the next versions, those past their retention: beyond the number of versions to keep, or
+-- replaced longer ago than the days to keep. A site's config takes precedence over the settings, and the
 -- latest version of a page always stays.
 WITH part AS MATERIALIZED (
     SELECT v.id, v.page_id, v.number FROM store.version v

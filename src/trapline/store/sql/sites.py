@@ -25,6 +25,7 @@ class SiteRow(Struct, frozen=True, gc=False):
     updated_at: datetime
     deleted_at: datetime | None
     purge: bool
+    variant: bytes
 
 
 class SiteConfigRow(Struct, frozen=True, gc=False):
@@ -39,32 +40,34 @@ class SiteConfigRow(Struct, frozen=True, gc=False):
 
 _ENSURE_SITE: Final = """
 -- name: EnsureSite
-INSERT INTO store.site (organisation_id, name, base_url, implicit)
-VALUES ($1, $2, $3, true)
+INSERT INTO store.site (organisation_id, name, base_url, variant, implicit)
+VALUES (
+    $1, $2, $3, $4, true
+)
 ON CONFLICT DO NOTHING
 """
 
 
 async def ensure_site(
-    conn: Connection, *, organisation_id: OrganisationId, name: str, base_url: str
+    conn: Connection, *, organisation_id: OrganisationId, name: str, base_url: str, variant: bytes
 ) -> None:
-    """Create the implicit site of an organisation and host on first use."""
-    await conn.execute(_ENSURE_SITE, organisation_id, name, base_url)
+    """Create the implicit site of an organisation, host and variant on first use."""
+    await conn.execute(_ENSURE_SITE, organisation_id, name, base_url, variant)
 
 
 _IMPLICIT_SITE: Final = """
 -- name: ImplicitSite
 SELECT * FROM store.site
-WHERE organisation_id = $1 AND base_url = $2 AND implicit
-    AND deleted_at IS NULL
+WHERE organisation_id = $1 AND base_url = $2
+    AND variant = $3 AND implicit AND deleted_at IS NULL
 """
 
 
 async def implicit_site(
-    conn: Connection, *, organisation_id: OrganisationId, base_url: str
+    conn: Connection, *, organisation_id: OrganisationId, base_url: str, variant: bytes
 ) -> SiteRow | None:
-    """The implicit site of an organisation and host."""
-    row = await conn.fetchrow(_IMPLICIT_SITE, organisation_id, base_url)
+    """The implicit site of an organisation, host and variant."""
+    row = await conn.fetchrow(_IMPLICIT_SITE, organisation_id, base_url, variant)
     return None if row is None else SiteRow(*row)
 
 
@@ -89,7 +92,7 @@ async def create_site(
     config: Any,
     created_by: str | None,
 ) -> SiteRow | None:
-    """Register a site; nothing comes back when the name is taken."""
+    """Register a site; no row if the name is taken."""
     row = await conn.fetchrow(_CREATE_SITE, organisation_id, name, base_url, config, created_by)
     return None if row is None else SiteRow(*row)
 
@@ -129,7 +132,7 @@ SELECT * FROM store.site WHERE id = $1 AND deleted_at IS NOT NULL
 
 
 async def deleted_site(conn: Connection, *, site_id: SiteId) -> SiteRow | None:
-    """A site that was deleted, by its id."""
+    """A soft-deleted site by its id."""
     row = await conn.fetchrow(_DELETED_SITE, site_id)
     return None if row is None else SiteRow(*row)
 
@@ -156,7 +159,7 @@ async def list_sites(
     after_id: UUID,
     most: int,
 ) -> list[SiteRow]:
-    """An organisation's sites, oldest first, after a place in that order."""
+    """An organisation's sites, oldest first, after a key."""
     return [
         SiteRow(*row)
         for row in await conn.fetch(
@@ -187,7 +190,7 @@ async def list_sites_newest(
     before_id: UUID,
     most: int,
 ) -> list[SiteRow]:
-    """An organisation's sites, newest first, before a place in that order."""
+    """An organisation's sites, newest first, before a key."""
     return [
         SiteRow(*row)
         for row in await conn.fetch(
@@ -218,7 +221,7 @@ async def list_sites_updated(
     before_id: UUID,
     most: int,
 ) -> list[SiteRow]:
-    """An organisation's sites, the one that changed last first, before a place in that order."""
+    """An organisation's sites, last updated first, before a key."""
     return [
         SiteRow(*row)
         for row in await conn.fetch(
@@ -248,7 +251,7 @@ async def list_sites_named(
     after_name: str,
     most: int,
 ) -> list[SiteRow]:
-    """An organisation's sites by name, after one; of names that differ in case there is only one."""
+    """An organisation's sites by name, after one; names are unique regardless of case."""
     return [
         SiteRow(*row)
         for row in await conn.fetch(
@@ -299,13 +302,13 @@ async def update_site(
     site_id: SiteId,
     config_number: int,
 ) -> SiteRow | None:
-    """Change what is given of a site, unless its config moved on since it was read."""
+    """Update the given fields of a site, unless its config changed since it was read."""
     row = await conn.fetchrow(_UPDATE_SITE, name, base_url, status, config, site_id, config_number)
     return None if row is None else SiteRow(*row)
 
 
-_NOTE_CONFIG: Final = """
--- name: NoteConfig
+_ADD_CONFIG: Final = """
+-- name: AddConfig
 INSERT INTO store.site_config (site_id, number, organisation_id, config, created_by, note)
 VALUES (
     $1, $2, $3, $4,
@@ -314,7 +317,7 @@ VALUES (
 """
 
 
-async def note_config(
+async def add_config(
     conn: Connection,
     *,
     site_id: SiteId,
@@ -325,7 +328,7 @@ async def note_config(
     note: str | None,
 ) -> None:
     """Add a config to a site's history."""
-    await conn.execute(_NOTE_CONFIG, site_id, number, organisation_id, config, created_by, note)
+    await conn.execute(_ADD_CONFIG, site_id, number, organisation_id, config, created_by, note)
 
 
 _CONFIG_HISTORY: Final = """
@@ -366,7 +369,7 @@ WHERE id = $2
 
 
 async def delete_site(conn: Connection, *, purge: bool, site_id: SiteId) -> int:
-    """Hide a site; what it holds stays until it is purged."""
+    """Soft-delete a site; its rows stay until it is purged."""
     return int((await conn.execute(_DELETE_SITE, purge, site_id)).rpartition(" ")[2])
 
 
@@ -377,7 +380,7 @@ SELECT id AS site_id FROM store.site WHERE purge ORDER BY id LIMIT $1::integer
 
 
 async def sites_to_purge(conn: Connection, *, most: int) -> list[SiteId]:
-    """Sites whose rows are to go."""
+    """Sites to purge."""
     return [row[0] for row in await conn.fetch(_SITES_TO_PURGE, most)]
 
 
@@ -394,7 +397,7 @@ SELECT count(*) AS pages FROM gone
 
 
 async def purge_pages(conn: Connection, *, site_id: SiteId, most: int) -> int:
-    """Delete some pages of a site with their versions."""
+    """Delete a batch of a site's pages with their versions."""
     value: int = await conn.fetchval(_PURGE_PAGES, site_id, most)
     return value
 
@@ -412,7 +415,7 @@ SELECT count(*) AS changes FROM gone
 
 
 async def purge_changes(conn: Connection, *, site_id: SiteId, most: int) -> int:
-    """Delete some change events of a site."""
+    """Delete a batch of a site's change events."""
     value: int = await conn.fetchval(_PURGE_CHANGES, site_id, most)
     return value
 
@@ -430,7 +433,7 @@ SELECT count(*) AS contents FROM gone
 
 
 async def purge_contents(conn: Connection, *, site_id: SiteId, most: int) -> int:
-    """Delete some contents of a site with their fingerprints."""
+    """Delete a batch of a site's contents with their fingerprints."""
     value: int = await conn.fetchval(_PURGE_CONTENTS, site_id, most)
     return value
 
@@ -442,5 +445,5 @@ DELETE FROM store.site WHERE id = $1 AND purge
 
 
 async def purge_site(conn: Connection, *, site_id: SiteId) -> int:
-    """Delete a site that was marked, with what is left of it."""
+    """Delete a site that is marked for purging, with its remaining rows."""
     return int((await conn.execute(_PURGE_SITE, site_id)).rpartition(" ")[2])

@@ -1,17 +1,19 @@
 -- name: EnsureSite :exec
--- Create the implicit site of an organisation and host on first use.
-INSERT INTO store.site (organisation_id, name, base_url, implicit)
-VALUES (sqlc.arg(organisation_id), sqlc.arg(name), sqlc.arg(base_url), true)
+-- Create the implicit site of an organisation, host and variant on first use.
+INSERT INTO store.site (organisation_id, name, base_url, variant, implicit)
+VALUES (
+    sqlc.arg(organisation_id), sqlc.arg(name), sqlc.arg(base_url), sqlc.arg(variant), true
+)
 ON CONFLICT DO NOTHING;
 
 -- name: ImplicitSite :one
--- The implicit site of an organisation and host.
+-- The implicit site of an organisation, host and variant.
 SELECT * FROM store.site
-WHERE organisation_id = sqlc.arg(organisation_id) AND base_url = sqlc.arg(base_url) AND implicit
-    AND deleted_at IS NULL;
+WHERE organisation_id = sqlc.arg(organisation_id) AND base_url = sqlc.arg(base_url)
+    AND variant = sqlc.arg(variant) AND implicit AND deleted_at IS NULL;
 
 -- name: CreateSite :one
--- Register a site; nothing comes back when the name is taken.
+-- Register a site; no row if the name is taken.
 INSERT INTO store.site (organisation_id, name, base_url, config, created_by)
 VALUES (
     sqlc.arg(organisation_id), sqlc.arg(name), sqlc.arg(base_url), sqlc.arg(config),
@@ -31,11 +33,11 @@ WHERE organisation_id = sqlc.arg(organisation_id) AND name_key = lower(sqlc.arg(
     AND deleted_at IS NULL;
 
 -- name: DeletedSite :one
--- A site that was deleted, by its id.
+-- A soft-deleted site by its id.
 SELECT * FROM store.site WHERE id = sqlc.arg(site_id) AND deleted_at IS NOT NULL;
 
 -- name: ListSites :many
--- An organisation's sites, oldest first, after a place in that order.
+-- An organisation's sites, oldest first, after a key.
 SELECT * FROM store.site
 WHERE organisation_id = sqlc.arg(organisation_id) AND deleted_at IS NULL
     AND (sqlc.narg(status)::text IS NULL OR status = sqlc.narg(status))
@@ -45,7 +47,7 @@ ORDER BY created_at, id
 LIMIT sqlc.arg(most)::integer;
 
 -- name: ListSitesNewest :many
--- An organisation's sites, newest first, before a place in that order.
+-- An organisation's sites, newest first, before a key.
 SELECT * FROM store.site
 WHERE organisation_id = sqlc.arg(organisation_id) AND deleted_at IS NULL
     AND (sqlc.narg(status)::text IS NULL OR status = sqlc.narg(status))
@@ -55,7 +57,7 @@ ORDER BY created_at DESC, id DESC
 LIMIT sqlc.arg(most)::integer;
 
 -- name: ListSitesUpdated :many
--- An organisation's sites, the one that changed last first, before a place in that order.
+-- An organisation's sites, last updated first, before a key.
 SELECT * FROM store.site
 WHERE organisation_id = sqlc.arg(organisation_id) AND deleted_at IS NULL
     AND (sqlc.narg(status)::text IS NULL OR status = sqlc.narg(status))
@@ -65,7 +67,7 @@ ORDER BY updated_at DESC, id DESC
 LIMIT sqlc.arg(most)::integer;
 
 -- name: ListSitesNamed :many
--- An organisation's sites by name, after one; of names that differ in case there is only one.
+-- An organisation's sites by name, after one; names are unique regardless of case.
 SELECT * FROM store.site
 WHERE organisation_id = sqlc.arg(organisation_id) AND deleted_at IS NULL
     AND (sqlc.narg(status)::text IS NULL OR status = sqlc.narg(status))
@@ -82,7 +84,7 @@ WHERE organisation_id = sqlc.arg(organisation_id) AND deleted_at IS NULL
     AND (sqlc.narg(implicit)::boolean IS NULL OR implicit = sqlc.narg(implicit));
 
 -- name: UpdateSite :one
--- Change what is given of a site, unless its config moved on since it was read.
+-- Update the given fields of a site, unless its config changed since it was read.
 UPDATE store.site SET
     name = coalesce(sqlc.narg(name), name),
     base_url = coalesce(sqlc.narg(base_url), base_url),
@@ -94,7 +96,7 @@ WHERE id = sqlc.arg(site_id) AND deleted_at IS NULL
     AND config_number = sqlc.arg(config_number)
 RETURNING *;
 
--- name: NoteConfig :exec
+-- name: AddConfig :exec
 -- Add a config to a site's history.
 INSERT INTO store.site_config (site_id, number, organisation_id, config, created_by, note)
 VALUES (
@@ -114,18 +116,18 @@ LIMIT sqlc.arg(most)::integer;
 SELECT * FROM store.site_config WHERE site_id = sqlc.arg(site_id) AND number = sqlc.arg(number);
 
 -- name: DeleteSite :execrows
--- Hide a site; what it holds stays until it is purged.
+-- Soft-delete a site; its rows stay until it is purged.
 UPDATE store.site
 SET deleted_at = coalesce(deleted_at, now()), purge = purge OR sqlc.arg(purge)::boolean,
     updated_at = now()
 WHERE id = sqlc.arg(site_id);
 
 -- name: SitesToPurge :many
--- Sites whose rows are to go.
+-- Sites to purge.
 SELECT id AS site_id FROM store.site WHERE purge ORDER BY id LIMIT sqlc.arg(most)::integer;
 
 -- name: PurgePages :one
--- Delete some pages of a site with their versions.
+-- Delete a batch of a site's pages with their versions.
 WITH gone AS (
     DELETE FROM store.page WHERE id IN (
         SELECT p.id FROM store.page p WHERE p.site_id = sqlc.arg(site_id)
@@ -135,7 +137,7 @@ WITH gone AS (
 SELECT count(*) AS pages FROM gone;
 
 -- name: PurgeChanges :one
--- Delete some change events of a site.
+-- Delete a batch of a site's change events.
 WITH gone AS (
     DELETE FROM store.change WHERE id IN (
         SELECT c.id FROM store.change c WHERE c.site_id = sqlc.arg(site_id)
@@ -145,7 +147,7 @@ WITH gone AS (
 SELECT count(*) AS changes FROM gone;
 
 -- name: PurgeContents :one
--- Delete some contents of a site with their fingerprints.
+-- Delete a batch of a site's contents with their fingerprints.
 WITH gone AS (
     DELETE FROM store.content_hash WHERE id IN (
         SELECT c.id FROM store.content_hash c WHERE c.site_id = sqlc.arg(site_id)
@@ -155,5 +157,5 @@ WITH gone AS (
 SELECT count(*) AS contents FROM gone;
 
 -- name: PurgeSite :execrows
--- Delete a site that was marked, with what is left of it.
+-- Delete a site that is marked for purging, with its remaining rows.
 DELETE FROM store.site WHERE id = sqlc.arg(site_id) AND purge;

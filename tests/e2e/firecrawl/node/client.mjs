@@ -60,7 +60,7 @@ said.queue = await client.getQueueStatus();
 said.errors = {};
 for (const [name, call] of Object.entries({
   robots: () => client.scrape(at("/private/ledger/")),
-  actions: () => client.scrape(at("/"), { actions: [{ type: "wait", milliseconds: 5 }] }),
+  profile: () => client.scrape(at("/"), { profile: { name: "mine" } }),
   job: () => client.getCrawlStatus("00000000-0000-7000-8000-000000000000"),
 })) {
   try {

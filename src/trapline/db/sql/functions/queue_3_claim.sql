@@ -1,11 +1,12 @@
--- Claiming: rows move from ready to leased, and nothing is updated in place.
+-- The claim: rows move from ready to leased, and nothing is updated in place.
 --
--- Every lookup stands in a LATERAL subquery with OFFSET 0. These tables are empty one moment and
--- full the next; left free, the planner joins by what they held at the last ANALYZE, and a batch
--- of n costs n². So it has no choice: one index probe a row.
+-- Every lookup is a LATERAL subquery with OFFSET 0, which forces one index probe a row. These tables
+-- are empty one moment and full the next: a planner that is free to choose joins by their size at the
+-- last ANALYZE, and a batch of n costs n².
 
--- Move what is wanted of some lanes under one lease. Cancelled and paused lanes are not open.
-CREATE OR REPLACE FUNCTION queue.move(p_lease bigint, p_wants queue.want[], p_slots smallint)
+-- Lease the requested tasks of some lanes, all under one lease. Lanes of cancelled and paused jobs are
+-- not open.
+CREATE OR REPLACE FUNCTION queue.lease_tasks(p_lease bigint, p_wants queue.want[], p_slots smallint)
 RETURNS SETOF queue.claimed
 LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
@@ -26,10 +27,10 @@ BEGIN
     leased AS (
         INSERT INTO queue.leased (lease_id, task_id, lane_id, priority, attempts, stalls, slots)
         SELECT p_lease, m.task_id, m.lane_id, m.priority, m.attempts, m.stalls,
-               -- Only pages are counted among the pages of the day.
-               CASE WHEN p_slots & 16 = 0
+               -- Only counted tasks use the daily quota of pages.
+               CASE WHEN p_slots & queue.slot_pages() = 0
                    OR (SELECT t.counted FROM queue.task t WHERE t.id = m.task_id)
-               THEN p_slots ELSE p_slots - 16 END
+               THEN p_slots ELSE p_slots - queue.slot_pages() END
         FROM moved m
     )
     SELECT m.task_id, m.lane_id, p_lease, m.priority, m.turn, m.attempts, m.stalls,
@@ -42,22 +43,21 @@ BEGIN
 END
 $$;
 
--- A lane that cannot be served now, and until when.
-CREATE OR REPLACE FUNCTION queue.blocked(p_lane bigint, p_by text, p_until timestamptz)
+-- The row for a lane from which nothing can be leased now, with the reason and until when.
+CREATE OR REPLACE FUNCTION queue.blocked_lane(p_lane bigint, p_by text, p_until timestamptz)
 RETURNS queue.claimed
 LANGUAGE sql IMMUTABLE AS $$
     SELECT ROW(NULL, p_lane, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
                p_by, p_until, NULL, NULL)::queue.claimed
 $$;
 
--- The day that a page is counted in.
+-- The day of the daily quota, in UTC.
 CREATE OR REPLACE FUNCTION queue.day_of(p_at timestamptz) RETURNS date
 LANGUAGE sql IMMUTABLE
 RETURN (p_at AT TIME ZONE 'UTC')::date;
 
--- How many of a lane's next tasks there is room for, when so many pages may still be visited
--- today. Tasks that are no pages always fit, but none overtakes a page before it. They stay locked,
--- so that the very same ones are moved.
+-- How many of a lane's next tasks fit into the rest of the daily quota. Uncounted tasks always fit,
+-- but none overtakes a page before it. The tasks stay locked, so that exactly these are leased.
 CREATE OR REPLACE FUNCTION queue.fit_pages(
     p_lane bigint, p_want queue.want, p_most integer, p_pages bigint,
     OUT looked bigint, OUT take integer, OUT pages bigint
@@ -79,10 +79,10 @@ LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     FROM counted c
 $$;
 
--- Take from one lane as much as its gate, its job and its organisation allow. Rows that another
--- worker holds are skipped, never waited for: so a claim can follow a finish in one transaction
+-- Lease from one lane as many tasks as its gate, its job and its organisation allow. Rows that another
+-- worker has locked are skipped, never waited for: so a claim can follow a finish in one transaction
 -- without a deadlock.
-CREATE OR REPLACE FUNCTION queue.move_limited(p_lease bigint, p_want queue.want)
+CREATE OR REPLACE FUNCTION queue.lease_limited(p_lease bigint, p_want queue.want)
 RETURNS SETOF queue.claimed
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -109,27 +109,28 @@ BEGIN
     IF NOT FOUND THEN RETURN; END IF;
 
     SELECT * INTO gate FROM queue.gate g WHERE g.id = lane.gate_id FOR NO KEY UPDATE SKIP LOCKED;
-    IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
+    IF NOT FOUND THEN RETURN NEXT queue.blocked_lane(lane.id, 'busy', soon); RETURN; END IF;
     IF gate.ready_at > at THEN
-        RETURN NEXT queue.blocked(lane.id, 'gap', gate.ready_at); RETURN;
+        RETURN NEXT queue.blocked_lane(lane.id, 'gap', gate.ready_at); RETURN;
     END IF;
     pause := greatest(gate.floor, coalesce(lane.gap, gate.gap));
-    most := coalesce(lane.bound, gate.bound);
+    -- A host that asks for a delay gets one request after the other, whatever the job allows.
+    most := CASE WHEN gate.floor > interval '0' THEN 1 ELSE coalesce(lane.bound, gate.bound) END;
     IF pause > interval '0' THEN room := least(room, 1); END IF;
     IF most IS NOT NULL THEN
-        slots := slots | 1;
+        slots := slots | queue.slot_gate();
         room := least(room, most - gate.in_flight - (gate.kept_until > at)::integer);
-        IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'gate', later); RETURN; END IF;
+        IF room <= 0 THEN RETURN NEXT queue.blocked_lane(lane.id, 'gate', later); RETURN; END IF;
     END IF;
 
     SELECT j.max_active INTO job_most FROM queue.job j WHERE j.id = lane.job_id;
     IF job_most IS NOT NULL THEN
         SELECT j.active INTO job_active FROM queue.job j WHERE j.id = lane.job_id
         FOR NO KEY UPDATE SKIP LOCKED;
-        IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
-        slots := slots | 2;
+        IF NOT FOUND THEN RETURN NEXT queue.blocked_lane(lane.id, 'busy', soon); RETURN; END IF;
+        slots := slots | queue.slot_job();
         room := least(room, job_most - job_active);
-        IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'job', later); RETURN; END IF;
+        IF room <= 0 THEN RETURN NEXT queue.blocked_lane(lane.id, 'job', later); RETURN; END IF;
     END IF;
 
     SELECT o.max_concurrency, o.max_pages_per_day INTO organisation_most, pages_most
@@ -139,45 +140,45 @@ BEGIN
         ON CONFLICT DO NOTHING;
         SELECT * INTO quota FROM queue.quota q
         WHERE q.organisation_id = lane.organisation_id FOR NO KEY UPDATE SKIP LOCKED;
-        IF NOT FOUND THEN RETURN NEXT queue.blocked(lane.id, 'busy', soon); RETURN; END IF;
+        IF NOT FOUND THEN RETURN NEXT queue.blocked_lane(lane.id, 'busy', soon); RETURN; END IF;
     END IF;
     IF organisation_most IS NOT NULL THEN
-        slots := slots | 4;
+        slots := slots | queue.slot_organisation();
         room := least(room, organisation_most - quota.active - (quota.kept_until > at)::integer);
-        IF room <= 0 THEN RETURN NEXT queue.blocked(lane.id, 'organisation', later); RETURN; END IF;
+        IF room <= 0 THEN RETURN NEXT queue.blocked_lane(lane.id, 'organisation', later); RETURN; END IF;
     END IF;
     IF pages_most IS NOT NULL THEN
-        slots := slots | 16;
+        slots := slots | queue.slot_pages();
         SELECT f.looked, f.take, f.pages INTO looked, fitting, new_pages FROM queue.fit_pages(
             lane.id, p_want, room,
             pages_most - CASE WHEN quota.day = queue.day_of(at) THEN quota.pages ELSE 0 END) f;
         IF looked = 0 THEN RETURN; END IF;
         IF fitting = 0 THEN
-            RETURN NEXT queue.blocked(lane.id, 'pages', at + interval '10 seconds'); RETURN;
+            RETURN NEXT queue.blocked_lane(lane.id, 'pages', at + interval '10 seconds'); RETURN;
         END IF;
         room := fitting;
     END IF;
 
     p_want.take := room;
-    RETURN QUERY SELECT * FROM queue.move(p_lease, ARRAY[p_want], slots);
+    RETURN QUERY SELECT * FROM queue.lease_tasks(p_lease, ARRAY[p_want], slots);
     GET DIAGNOSTICS moved = ROW_COUNT;
     IF moved = 0 THEN RETURN; END IF;
-    IF slots & 1 > 0 OR pause > interval '0' THEN
+    IF slots & queue.slot_gate() > 0 OR pause > interval '0' THEN
         UPDATE queue.gate g
-        SET in_flight = g.in_flight + CASE WHEN slots & 1 > 0 THEN moved ELSE 0 END,
+        SET in_flight = g.in_flight + CASE WHEN slots & queue.slot_gate() > 0 THEN moved ELSE 0 END,
             ready_at = CASE WHEN pause > interval '0' THEN at + pause ELSE g.ready_at END
         WHERE g.id = gate.id;
-        IF pause > interval '0' THEN RETURN NEXT queue.blocked(lane.id, 'gap', at + pause); END IF;
+        IF pause > interval '0' THEN RETURN NEXT queue.blocked_lane(lane.id, 'gap', at + pause); END IF;
     END IF;
-    IF slots & 2 > 0 THEN
+    IF slots & queue.slot_job() > 0 THEN
         UPDATE queue.job j SET active = j.active + moved WHERE j.id = lane.job_id;
     END IF;
-    IF slots & (4 | 16) > 0 THEN
+    IF slots & (queue.slot_organisation() | queue.slot_pages()) > 0 THEN
         UPDATE queue.quota q
-        SET active = q.active + CASE WHEN slots & 4 > 0 THEN moved ELSE 0 END,
-            day = CASE WHEN slots & 16 > 0 THEN queue.day_of(at) ELSE q.day END,
+        SET active = q.active + CASE WHEN slots & queue.slot_organisation() > 0 THEN moved ELSE 0 END,
+            day = CASE WHEN slots & queue.slot_pages() > 0 THEN queue.day_of(at) ELSE q.day END,
             pages = CASE
-                WHEN slots & 16 = 0 THEN q.pages
+                WHEN slots & queue.slot_pages() = 0 THEN q.pages
                 WHEN q.day = queue.day_of(at) THEN q.pages + new_pages
                 ELSE new_pages END
         WHERE q.organisation_id = lane.organisation_id;
@@ -185,7 +186,7 @@ BEGIN
 END
 $$;
 
--- A job whose first task is claimed now runs. Who cannot lock it leaves it to the next claim.
+-- Start the jobs whose first task is claimed. One that is locked is left to the next claim.
 CREATE OR REPLACE FUNCTION queue.start_jobs(p_jobs uuid[]) RETURNS SETOF queue.claimed
 LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     WITH idle AS MATERIALIZED (

@@ -1,16 +1,17 @@
--- Finishing: the one way in which an attempt ends, well, badly, too late or not at all.
+-- The finish: every attempt ends here, whatever its outcome.
 --
 -- Order: fence, (store), unique keys, then organisations, jobs, gates and lanes, each kind in id
 -- order, one UPDATE a row; last the new tasks and events. Two finishing transactions therefore
 -- wait for each other in one direction only.
 
--- Keep the verdicts whose lease still holds, or, for the sweep, those whose lease was lost.
+-- The fence: delete the leased rows of these attempts and return those whose lease still holds, or,
+-- for the sweep (p_lost), also those whose lease has expired.
 CREATE OR REPLACE FUNCTION queue.fence(p_verdicts queue.verdict[], p_lost boolean)
 RETURNS SETOF queue.ending
 LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-    endings queue.ending[];
+    fenced queue.ending[];
     gone bigint;
 BEGIN
     WITH held AS MATERIALIZED (
@@ -36,48 +37,51 @@ BEGIN
                h.organisation_id, h.gate_id, h.priority, h.attempts, h.stalls, h.slots,
                h.agent_id, h.claimed_at)::queue.ending),
            (SELECT count(*) FROM deleted)
-    INTO endings, gone FROM held h;
-    -- Someone else ended one of them between our look and our delete: look again.
-    IF gone <> coalesce(cardinality(endings), 0) THEN
+    INTO fenced, gone FROM held h;
+    -- Another transaction ended one of them between our read and our delete: retry.
+    IF gone <> coalesce(cardinality(fenced), 0) THEN
         RAISE EXCEPTION 'a lease was lost meanwhile' USING ERRCODE = 'serialization_failure';
     END IF;
-    RETURN QUERY SELECT * FROM unnest(endings);
+    RETURN QUERY SELECT * FROM unnest(fenced);
 END
 $$;
 
--- A task that stalled too often, or whose caller ran it, has failed; one that may run again goes on.
-CREATE OR REPLACE FUNCTION queue.judge_stalls(p_endings queue.ending[], p_most_stalls integer)
+-- Fail the tasks that have stalled too often, and the inline ones: their caller has died.
+CREATE OR REPLACE FUNCTION queue.fail_stalled(p_endings queue.ending[], p_most_stalls integer)
 RETURNS queue.ending[]
 LANGUAGE sql AS $$
     SELECT array_agg(ROW(
         e.task_id,
-        CASE WHEN e.verdict = 5 AND (e.stalls >= p_most_stalls OR e.slots & 8 > 0) THEN 1
+        CASE WHEN e.verdict = queue.outcome_stalled()
+                AND (e.stalls >= p_most_stalls OR e.slots & queue.slot_inline() > 0)
+            THEN queue.outcome_failed()
             ELSE e.verdict END,
         e.code, e.result,
-        CASE WHEN e.verdict = 5 AND e.slots & 8 > 0
+        CASE WHEN e.verdict = queue.outcome_stalled() AND e.slots & queue.slot_inline() > 0
             THEN 'The process that asked for this and ran it has died.'
-            WHEN e.verdict = 5 AND e.stalls >= p_most_stalls
+            WHEN e.verdict = queue.outcome_stalled() AND e.stalls >= p_most_stalls
             THEN format('The workers that held this task died or lost it %s times.', e.stalls + 1)
             ELSE e.error END,
         e.run_at, e.lane_id, e.job_id, e.organisation_id, e.gate_id, e.priority, e.attempts,
-        e.stalls + CASE WHEN e.verdict = 5 THEN 1 ELSE 0 END,
+        e.stalls + CASE WHEN e.verdict = queue.outcome_stalled() THEN 1 ELSE 0 END,
         e.slots, e.agent_id, e.claimed_at)::queue.ending)
     FROM unnest(p_endings) e
 $$;
 
--- Give back the slots that claims took.
+-- Release the slots of organisations, and the pages of the daily quota that were not visited.
 CREATE OR REPLACE FUNCTION queue.free_organisations(p_endings queue.ending[]) RETURNS void
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     o record;
 BEGIN
     FOR o IN
-        SELECT e.organisation_id AS id, count(*) FILTER (WHERE e.slots & 4 > 0) AS n,
-               -- A page that was skipped, or comes again, has not been visited today.
-               count(*) FILTER (WHERE e.slots & 16 > 0 AND e.verdict NOT IN (0, 1)
+        SELECT e.organisation_id AS id, count(*) FILTER (WHERE e.slots & queue.slot_organisation() > 0) AS n,
+               -- A page that was skipped or is retried has not been visited today.
+               count(*) FILTER (WHERE e.slots & queue.slot_pages() > 0
+                   AND e.verdict NOT IN (queue.outcome_completed(), queue.outcome_failed())
                    AND queue.day_of(e.claimed_at) = queue.day_of(now())) AS unvisited
         FROM unnest(p_endings) e
-        WHERE e.slots & (4 | 16) > 0 GROUP BY 1 ORDER BY 1
+        WHERE e.slots & (queue.slot_organisation() | queue.slot_pages()) > 0 GROUP BY 1 ORDER BY 1
     LOOP
         UPDATE queue.quota q
         SET active = q.active - o.n,
@@ -99,7 +103,7 @@ BEGIN
         FROM (
             SELECT e.gate_id AS id, 1 AS n, NULL::interval AS gap, NULL::smallint AS pressure,
                    NULL::timestamptz AS not_before
-            FROM unnest(p_endings) e WHERE e.slots & 1 > 0
+            FROM unnest(p_endings) e WHERE e.slots & queue.slot_gate() > 0
             UNION ALL
             SELECT c.gate_id, 0, c.gap, c.pressure, c.not_before FROM unnest(p_changes) c
         ) c
@@ -114,85 +118,62 @@ BEGIN
 END
 $$;
 
--- Let the oldest tasks beyond the limit take the places that skipped ones left.
-CREATE OR REPLACE FUNCTION queue.admit_overflow(p_job uuid, p_most bigint) RETURNS void
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
-DECLARE
-    lanes bigint[];
-BEGIN
-    WITH oldest AS MATERIALIZED (
-        DELETE FROM queue.overflow o WHERE o.ctid = ANY (ARRAY(
-            SELECT i.ctid FROM queue.overflow i WHERE i.job_id = p_job
-            ORDER BY i.task_id LIMIT p_most))
-        RETURNING o.task_id
-    ),
-    admitted AS MATERIALIZED (
-        SELECT t.* FROM oldest o
-        CROSS JOIN LATERAL (
-            SELECT t.id, t.lane_id, t.priority, t.deadline FROM queue.task t
-            WHERE t.id = o.task_id OFFSET 0) t
-    ),
-    moved AS (
-        INSERT INTO queue.ready (lane_id, priority, task_id, deadline)
-        SELECT a.lane_id, a.priority, a.id, a.deadline FROM admitted a ORDER BY a.id
-    )
-    SELECT array_agg(DISTINCT a.lane_id) INTO lanes FROM admitted a;
-    PERFORM l.id FROM queue.lane l WHERE l.id = ANY (lanes) ORDER BY l.id FOR KEY SHARE;
-    PERFORM queue.wake_lanes(lanes);
-END
-$$;
-
--- Write where each task now is: done, waiting for its retry, or ready again.
--- p_closed are jobs that have ended: their tasks do not run again.
-CREATE OR REPLACE FUNCTION queue.place(p_endings queue.ending[], p_closed uuid[]) RETURNS void
+-- Move each task to its next state: done, waiting for its retry, or ready again.
+-- Tasks of p_closed, the jobs that have ended, do not run again.
+CREATE OR REPLACE FUNCTION queue.write_outcomes(p_endings queue.ending[], p_closed uuid[]) RETURNS void
 LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     lanes bigint[];
     has record;
 BEGIN
-    SELECT bool_or(e.verdict = 1) AS failures, bool_or(e.verdict >= 4) AS returns
+    SELECT bool_or(e.verdict = queue.outcome_failed()) AS failures,
+           bool_or(e.verdict >= queue.outcome_retry()) AS returns
     INTO has FROM unnest(p_endings) e;
     INSERT INTO queue.done (
         task_id, status, code, attempts, stalls, agent_id, started_at, error, result)
-    SELECT e.task_id, least(e.verdict, 3), e.code,
-           e.attempts + CASE WHEN e.verdict <= 2 THEN 1 ELSE 0 END,
+    SELECT e.task_id, least(e.verdict, queue.outcome_cancelled()), e.code,
+           e.attempts + CASE WHEN e.verdict <= queue.outcome_skipped() THEN 1 ELSE 0 END,
            e.stalls, e.agent_id, e.claimed_at, e.error, e.result::jsonb
     FROM unnest(p_endings) e
-    WHERE e.verdict <= 3 OR e.job_id = ANY (p_closed);
+    WHERE e.verdict <= queue.outcome_cancelled() OR e.job_id = ANY (p_closed);
 
     IF has.failures THEN
         INSERT INTO queue.dead_letter (task_id, organisation_id, job_id, kind, code, error)
         SELECT e.task_id, e.organisation_id, e.job_id, t.kind, e.code, e.error
         FROM unnest(p_endings) e
         CROSS JOIN LATERAL (SELECT t.kind FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
-        WHERE e.verdict = 1;
+        WHERE e.verdict = queue.outcome_failed();
     END IF;
 
     IF has.returns THEN
         INSERT INTO queue.waiting (task_id, lane_id, priority, run_at, attempts, stalls, deadline)
         SELECT e.task_id, e.lane_id, e.priority, e.run_at,
-               e.attempts + CASE WHEN e.verdict = 4 THEN 1 ELSE 0 END, e.stalls, t.deadline
+               e.attempts + CASE WHEN e.verdict = queue.outcome_retry() THEN 1 ELSE 0 END,
+               e.stalls, t.deadline
         FROM unnest(p_endings) e
         CROSS JOIN LATERAL (SELECT t.deadline FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
-        WHERE e.verdict >= 4 AND e.run_at > now() AND e.job_id <> ALL (p_closed);
+        WHERE e.verdict >= queue.outcome_retry() AND e.run_at > now() AND e.job_id <> ALL (p_closed);
 
         INSERT INTO queue.ready (task_id, lane_id, priority, attempts, stalls, deadline)
         SELECT e.task_id, e.lane_id, e.priority,
-               e.attempts + CASE WHEN e.verdict = 4 THEN 1 ELSE 0 END, e.stalls, t.deadline
+               e.attempts + CASE WHEN e.verdict = queue.outcome_retry() THEN 1 ELSE 0 END,
+               e.stalls, t.deadline
         FROM unnest(p_endings) e
         CROSS JOIN LATERAL (SELECT t.deadline FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
-        WHERE e.verdict >= 4 AND (e.run_at IS NULL OR e.run_at <= now())
+        WHERE e.verdict >= queue.outcome_retry() AND (e.run_at IS NULL OR e.run_at <= now())
             AND e.job_id <> ALL (p_closed);
-        lanes := ARRAY(SELECT DISTINCT e.lane_id FROM unnest(p_endings) e WHERE e.verdict >= 4 ORDER BY 1);
+        lanes := ARRAY(
+            SELECT DISTINCT e.lane_id FROM unnest(p_endings) e
+            WHERE e.verdict >= queue.outcome_retry() ORDER BY 1);
         PERFORM l.id FROM queue.lane l WHERE l.id = ANY (lanes) ORDER BY l.id FOR KEY SHARE;
         PERFORM queue.wake_lanes(lanes);
     END IF;
 END
 $$;
 
--- Count jobs down that go on as they are: no event, no new task, no end. Returns the tallies of the
--- others. All of them are locked then, in their order.
+-- Update the counters of jobs that only count down: no event, no new task, no end. Returns the tallies
+-- of the others. All jobs are locked then, in id order.
 CREATE OR REPLACE FUNCTION queue.count_down(p_tallies queue.tally[]) RETURNS queue.tally[]
 LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
@@ -222,9 +203,9 @@ BEGIN
 END
 $$;
 
--- Move the counters of the jobs, reserve their limits, end those that have nothing left, and
--- number their events. Returns each job's state after that; `over` marks the new tasks beyond a
--- limit, `closed` the jobs that had ended before.
+-- Update the counters of jobs, reserve their limits, end those that have no task left, and number
+-- their events. `over` marks the new tasks beyond a limit, `closed` lists the jobs that had ended
+-- before, `news` those with new events.
 CREATE OR REPLACE FUNCTION queue.settle_jobs(
     p_tallies queue.tally[], p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[],
     p_events queue.new_event[], OUT over boolean[], OUT closed uuid[], OUT news uuid[]
@@ -254,12 +235,13 @@ BEGIN
         FROM unnest(tallies) t ORDER BY 2, 1
     LOOP
         SELECT q.ctid AS at, q.status, q.standing, q.kind, q.priority, q.task_limit, q.reserved,
-               q.overflow, q.remaining, q.last_event, q.completed, q.failed, q.ttl, q.failed_ttl,
+               q.overflow, q.remaining, q.last_event, q.completed, q.failed, q.skipped, q.ttl,
+               q.failed_ttl,
                q.zero_data_retention, q.started_at
         INTO job FROM queue.job q WHERE q.id = j.id FOR NO KEY UPDATE;
 
         IF job.status IN ('completed', 'failed', 'cancelled') THEN
-            -- Too late: all that was left of the job has been counted as cancelled.
+            -- The job has ended: its open tasks have been counted as cancelled.
             closed := closed || j.id;
             UPDATE queue.job q
             SET completed = q.completed + j.completed, failed = q.failed + j.failed,
@@ -270,7 +252,7 @@ BEGIN
             CONTINUE;
         END IF;
 
-        added := queue.added(p_endings, p_tasks, p_ids, j.id, j.skipped,
+        added := queue.count_new_tasks(p_endings, p_tasks, p_ids, j.id, j.skipped,
             job.task_limit, job.reserved, job.overflow);
         IF added.over IS NOT NULL THEN
             over := ARRAY(SELECT a OR b FROM unnest(over, added.over) AS o(a, b));
@@ -280,7 +262,10 @@ BEGIN
         new_status := CASE
             WHEN left_over > 0 OR job.standing THEN
                 CASE job.status WHEN 'pending' THEN 'running' ELSE job.status END
-            WHEN job.completed + j.completed = 0 AND job.failed + j.failed > 0 THEN 'failed'
+            WHEN queue.is_fruitless(
+                j.id, p_endings, job.completed + j.completed, job.failed + j.failed,
+                job.skipped + j.skipped, job.reserved - added.released + added.counted)
+                THEN 'failed'
             ELSE 'completed' END;
 
         IF job.status = 'pending' THEN
@@ -314,16 +299,16 @@ BEGIN
             active = q.active - j.slots, last_event = event_number,
             started_at = coalesce(q.started_at, now()),
             finished_at = CASE WHEN new_status IN ('completed', 'failed') THEN now() END,
-            error = CASE WHEN new_status = 'failed' THEN queue.reason(j.id, p_endings) END,
+            error = CASE WHEN new_status = 'failed' THEN queue.failure_reason(j.id, p_endings) END,
             expires_at = CASE
                 WHEN new_status NOT IN ('completed', 'failed') THEN NULL
-                ELSE now() + queue.keep_for(q.zero_data_retention, new_status, q.ttl, q.failed_ttl) END
+                ELSE now() + queue.retention(q.zero_data_retention, new_status, q.ttl, q.failed_ttl) END
         WHERE q.ctid = job.at;
 
         IF new_status IN ('completed', 'failed') THEN
-            PERFORM queue.tell_end(j.id);
-            -- Nothing is left in them, and a later round makes new ones; but tasks beyond the
-            -- limit still name theirs.
+            PERFORM queue.add_terminal_event(j.id);
+            -- The lanes are empty, and a later round creates new ones; but tasks in the overflow
+            -- still refer to theirs.
             IF job.overflow + added.beyond = added.admitted THEN
                 DELETE FROM queue.lane l WHERE l.job_id = j.id;
             END IF;
@@ -338,19 +323,50 @@ BEGIN
 END
 $$;
 
--- Why a job failed: the last of its tasks' reasons, of this batch or an earlier one.
-CREATE OR REPLACE FUNCTION queue.reason(p_job uuid, p_endings queue.ending[]) RETURNS text
-LANGUAGE sql STABLE SET enable_seqscan = off AS $$
-    SELECT 'No task succeeded; the last one that failed: ' || coalesce(
-        (SELECT e.error FROM unnest(p_endings) e WHERE e.job_id = p_job AND e.verdict = 1
-         ORDER BY e.task_id DESC LIMIT 1),
-        (SELECT d.error FROM queue.dead_letter d WHERE d.job_id = p_job
-         ORDER BY d.failed_at DESC, d.task_id DESC LIMIT 1),
-        'without a reason')
+-- Whether a job without open tasks has failed: no task that counts in its limit was completed, such as a
+-- page of a crawl, and some failed or were skipped. The counters decide nearly always: p_reserved is the
+-- number of counted tasks that completed or failed.
+CREATE OR REPLACE FUNCTION queue.is_fruitless(
+    p_job uuid, p_endings queue.ending[], p_completed bigint, p_failed bigint, p_skipped bigint,
+    p_reserved bigint
+) RETURNS boolean
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+    IF p_failed = 0 AND p_skipped = 0 OR p_failed < p_reserved THEN RETURN false; END IF;
+    IF p_completed = 0 THEN RETURN true; END IF;
+    RETURN EXISTS (SELECT FROM queue.task t WHERE t.job_id = p_job AND t.counted)
+        AND NOT EXISTS (
+            SELECT FROM queue.task t JOIN queue.done d ON d.task_id = t.id
+            WHERE t.job_id = p_job AND t.counted AND d.status = queue.outcome_completed())
+        AND NOT EXISTS (
+            SELECT FROM unnest(p_endings) e JOIN queue.task t ON t.id = e.task_id
+            WHERE e.job_id = p_job AND t.counted AND e.verdict = queue.outcome_completed());
+END
 $$;
 
--- How long a job is kept after its end.
-CREATE OR REPLACE FUNCTION queue.keep_for(
+-- Why a job failed: the reason of its last failed task, of this batch or an earlier one; if none failed,
+-- that of its last skipped task.
+CREATE OR REPLACE FUNCTION queue.failure_reason(p_job uuid, p_endings queue.ending[]) RETURNS text
+LANGUAGE sql STABLE SET enable_seqscan = off AS $$
+    SELECT coalesce(
+        'No task succeeded; the last one that failed: ' || coalesce(
+            (SELECT e.error FROM unnest(p_endings) e
+             WHERE e.job_id = p_job AND e.verdict = queue.outcome_failed()
+             ORDER BY e.task_id DESC LIMIT 1),
+            (SELECT d.error FROM queue.dead_letter d WHERE d.job_id = p_job
+             ORDER BY d.failed_at DESC, d.task_id DESC LIMIT 1)),
+        'No task succeeded; the last one was skipped: ' || coalesce(
+            (SELECT e.error FROM unnest(p_endings) e
+             WHERE e.job_id = p_job AND e.verdict = queue.outcome_skipped()
+             ORDER BY e.task_id DESC LIMIT 1),
+            (SELECT d.error FROM queue.task t JOIN queue.done d ON d.task_id = t.id
+             WHERE t.job_id = p_job AND d.status = queue.outcome_skipped()
+             ORDER BY t.id DESC LIMIT 1)),
+        'No task succeeded.')
+$$;
+
+-- The time to live of an ended job.
+CREATE OR REPLACE FUNCTION queue.retention(
     p_zero_data_retention boolean, p_status text, p_ttl interval, p_failed_ttl interval
 ) RETURNS interval
 LANGUAGE sql IMMUTABLE
@@ -360,7 +376,7 @@ RETURN CASE
     ELSE p_ttl END;
 
 -- The job's one terminal event, from its counters as they are now.
-CREATE OR REPLACE FUNCTION queue.tell_end(p_job uuid) RETURNS void
+CREATE OR REPLACE FUNCTION queue.add_terminal_event(p_job uuid) RETURNS void
 LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     INSERT INTO queue.event (job_id, number, organisation_id, type, data)
     SELECT j.id, j.last_event, j.organisation_id, 'job.' || j.status, jsonb_build_object(
@@ -370,90 +386,45 @@ LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
     FROM queue.job j WHERE j.id = p_job
 $$;
 
--- What one job gains: new tasks within its limit, those beyond it, and older ones from its
--- overflow that take the places of skipped ones.
-CREATE OR REPLACE FUNCTION queue.added(
-    p_endings queue.ending[], p_tasks queue.new_task[], p_ids bigint[], p_job uuid,
-    p_skipped bigint, p_limit bigint, p_reserved bigint, p_overflow bigint,
-    OUT total bigint, OUT counted bigint, OUT beyond bigint, OUT linked bigint,
-    OUT from_sitemap bigint, OUT released bigint, OUT admitted bigint, OUT over boolean[]
-)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
-BEGIN
-    total := 0; counted := 0; beyond := 0; linked := 0; from_sitemap := 0;
-    released := 0; admitted := 0;
-    IF p_skipped > 0 THEN
-        SELECT count(*) INTO released
-        FROM unnest(p_endings) e
-        CROSS JOIN LATERAL (SELECT t.counted FROM queue.task t WHERE t.id = e.task_id OFFSET 0) t
-        WHERE e.job_id = p_job AND e.verdict = 2 AND t.counted;
-        admitted := least(released, p_overflow);
-    END IF;
-    IF cardinality(p_tasks) > 0 THEN
-        -- Nothing overtakes an older task that waits beyond the limit.
-        over := queue.mark_overflow(p_tasks, p_ids, p_job, CASE
-            WHEN p_limit IS NULL THEN 9223372036854775807
-            WHEN p_overflow > admitted THEN 0
-            ELSE p_limit - p_reserved + released - admitted END);
-        SELECT count(*) FILTER (WHERE NOT t.over),
-               count(*) FILTER (WHERE t.counted AND NOT t.over),
-               count(*) FILTER (WHERE t.over),
-               count(*) FILTER (WHERE t.source = 1 AND NOT t.over),
-               count(*) FILTER (WHERE t.source = 2 AND NOT t.over)
-        INTO total, counted, beyond, linked, from_sitemap
-        FROM unnest(p_tasks, p_ids, over)
-            AS t(job_id, gate, kind, payload, parent_id, priority, max_attempts, timeout, run_at,
-                 deadline, counted, source, trace_id, key_scope, key, key_expires_at, id, over)
-        WHERE t.job_id = p_job AND t.id > 0;
-    END IF;
-    IF admitted > 0 THEN
-        SELECT linked + count(*) FILTER (WHERE s.source = 1),
-               from_sitemap + count(*) FILTER (WHERE s.source = 2)
-        INTO linked, from_sitemap
-        FROM (
-            SELECT o.task_id FROM queue.overflow o WHERE o.job_id = p_job
-            ORDER BY o.task_id LIMIT admitted) a
-        CROSS JOIN LATERAL (SELECT t.source FROM queue.task t WHERE t.id = a.task_id OFFSET 0) s;
-    END IF;
-END
-$$;
-
--- What a batch comes to for each of its jobs.
+-- Count the outcomes of a batch for each of its jobs.
 CREATE OR REPLACE FUNCTION queue.tallies(p_endings queue.ending[]) RETURNS queue.tally[]
 LANGUAGE sql AS $$
     SELECT ARRAY(
         SELECT ROW(e.job_id, e.organisation_id,
-                   count(*) FILTER (WHERE e.verdict = 0), count(*) FILTER (WHERE e.verdict = 1),
-                   count(*) FILTER (WHERE e.verdict = 2), count(*) FILTER (WHERE e.verdict = 3),
-                   count(*) FILTER (WHERE e.slots & 2 > 0))::queue.tally
+                   count(*) FILTER (WHERE e.verdict = queue.outcome_completed()),
+                   count(*) FILTER (WHERE e.verdict = queue.outcome_failed()),
+                   count(*) FILTER (WHERE e.verdict = queue.outcome_skipped()),
+                   count(*) FILTER (WHERE e.verdict = queue.outcome_cancelled()),
+                   count(*) FILTER (WHERE e.slots & queue.slot_job() > 0))::queue.tally
         FROM unnest(p_endings) e GROUP BY e.job_id, e.organisation_id)
 $$;
 
--- Settle what was fenced. Returns the jobs of which there is news.
+-- Settle fenced attempts: counters, slots, gates, new tasks, events. Returns the jobs with new events.
 CREATE OR REPLACE FUNCTION queue.settle(
     p_endings queue.ending[], p_tasks queue.new_task[], p_gates queue.new_gate[],
     p_events queue.new_event[], p_changes queue.gate_change[], p_most_stalls integer
 ) RETURNS uuid[]
 LANGUAGE plpgsql AS $$
 DECLARE
-    endings queue.ending[] := p_endings;
+    fenced queue.ending[] := p_endings;
     ids bigint[] := '{}';
     jobs record;
     j record;
     has record;
     bears boolean := cardinality(p_tasks) > 0;
 BEGIN
-    IF coalesce(cardinality(endings), 0) = 0 THEN RETURN '{}'; END IF;
-    -- Handing the array on costs more than this look at it, and most batches need none of it.
-    SELECT bool_or(e.verdict = 5) AS stalls, bool_or(e.slots & 1 > 0) AS gates,
-           bool_or(e.slots & (4 | 16) > 0) AS organisations
-    INTO has FROM unnest(endings) e;
-    IF has.stalls THEN endings := queue.judge_stalls(endings, p_most_stalls); END IF;
+    IF coalesce(cardinality(fenced), 0) = 0 THEN RETURN '{}'; END IF;
+    -- Passing the array on costs more than this scan, and most batches need none of these functions.
+    SELECT bool_or(e.verdict = queue.outcome_stalled()) AS stalls,
+           bool_or(e.slots & queue.slot_gate() > 0) AS gates,
+           bool_or(e.slots & (queue.slot_organisation() | queue.slot_pages()) > 0) AS organisations
+    INTO has FROM unnest(fenced) e;
+    IF has.stalls THEN fenced := queue.fail_stalled(fenced, p_most_stalls); END IF;
     IF bears THEN ids := queue.take_keys(p_tasks); END IF;
-    IF has.organisations THEN PERFORM queue.free_organisations(endings); END IF;
-    jobs := queue.settle_jobs(queue.tallies(endings), endings, p_tasks, ids, p_events);
+    IF has.organisations THEN PERFORM queue.free_organisations(fenced); END IF;
+    jobs := queue.settle_jobs(queue.tallies(fenced), fenced, p_tasks, ids, p_events);
     IF has.gates OR cardinality(p_changes) > 0 THEN
-        PERFORM queue.free_gates(endings, p_changes);
+        PERFORM queue.free_gates(fenced, p_changes);
     END IF;
     IF bears THEN
         FOR j IN
@@ -467,15 +438,18 @@ BEGIN
             PERFORM queue.open_lanes(j.id, j.organisation_id, j.priority, ARRAY(
                 SELECT g FROM unnest(p_gates) g WHERE g.name = ANY (j.gates) ORDER BY g.name));
         END LOOP;
-        -- A job that has ended has no lanes, so its new tasks find no place and are not written.
+        -- A job that has ended has no lanes, so its new tasks are not written.
         PERFORM queue.write_tasks(p_tasks, ids, jobs.over);
+        IF EXISTS (SELECT FROM unnest(ids) u(id) WHERE u.id < 0) THEN
+            PERFORM queue.raise_priorities(p_tasks, ids);
+        END IF;
     END IF;
-    PERFORM queue.place(endings, jobs.closed);
+    PERFORM queue.write_outcomes(fenced, jobs.closed);
     RETURN jobs.news;
 END
 $$;
 
--- Fence and settle in one call, for work that has nothing else to store.
+-- Fence and settle in one call, for attempts without results to store.
 CREATE OR REPLACE FUNCTION queue.finish(
     p_verdicts queue.verdict[], p_lost boolean, p_most_stalls integer
 ) RETURNS uuid[]

@@ -110,7 +110,8 @@ SELECT
     bee.content_type((p.task).job_id, (p.result ->> 'visit_id')::bigint) AS content_type,
     p.error,
     greatest(p.attempts - 1, 0) AS retry_count,
-    (-(p.task).priority)::real AS priority_score
+    -- The homepage has 1; see trapline.frontier.priority.
+    ((1000 - (p.task).priority) / 1000.0)::real AS priority_score
 FROM queue.place p
 WHERE (p.task).kind = 'single_urls';
 

@@ -32,7 +32,7 @@ SELECT
         SELECT s.id FROM store.site s
         WHERE s.organisation_id = j.organisation_id AND s.implicit AND s.deleted_at IS NULL
             AND s.base_url = substring(j.options ->> 'url' FROM '^https?://[^/]+')
-        LIMIT 1
+        ORDER BY s.variant LIMIT 1
     )) AS website_id,
     coalesce((
         SELECT h.kind FROM queue.schedule h WHERE h.id::text = j.metadata ->> 'schedule_id'

@@ -1,0 +1,1 @@
+"""Request models of Firecrawl's wire format, and their translation to pipeline options."""

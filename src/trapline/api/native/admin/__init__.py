@@ -1,0 +1,1 @@
+"""Endpoints for operators and owners: keys, members, organisations, limits, health, metrics."""

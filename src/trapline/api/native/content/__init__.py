@@ -1,0 +1,1 @@
+"""Endpoints for stored content: sites, pages, changes, duplicates."""

@@ -1,0 +1,1 @@
+"""Endpoints that other systems call: Firecrawl's webhooks, changedetection.io's notifications."""

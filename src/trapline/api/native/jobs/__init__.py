@@ -1,0 +1,1 @@
+"""Endpoints for jobs: create, status, events, logs, exports, schedules."""

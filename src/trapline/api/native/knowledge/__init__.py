@@ -1,0 +1,1 @@
+"""Endpoints for knowledge: applications, sources, uploads, models, search."""

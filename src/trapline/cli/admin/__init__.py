@@ -1,0 +1,1 @@
+"""Commands for operators: the server, the database, organisations, keys, checks."""

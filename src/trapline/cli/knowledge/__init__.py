@@ -1,0 +1,1 @@
+"""Commands for knowledge: ingest, search, sources, applications, models."""

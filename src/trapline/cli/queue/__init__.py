@@ -1,0 +1,1 @@
+"""Commands for the queue: jobs, tasks, schedules, webhooks, workers."""

@@ -1,0 +1,1 @@
+"""Commands for websites: crawl, scrape, map, and their stored content."""

@@ -1,0 +1,85 @@
+"""URL patterns that a page need not load: pictures where none are shown, and advertising."""
+
+from typing import Final
+
+PICTURES: Final = tuple(
+    f"*.{extension}{end}"
+    for extension in [
+        "png",
+        "jpg",
+        "jpeg",
+        "gif",
+        "webp",
+        "avif",
+        "svg",
+        "ico",
+        "bmp",
+        "mp4",
+        "webm",
+        "mp3",
+        "ogg",
+        "wav",
+        "m3u8",
+        "woff",
+        "woff2",
+        "ttf",
+        "otf",
+        "eot",
+    ]
+    for end in ("", "?*")
+)
+# Hosts that serve nothing but advertising and the measuring of visitors.
+ADVERTISING: Final = tuple(
+    f"*://*.{host}/*"
+    for host in [
+        "2mdn.net",
+        "adform.net",
+        "adnxs.com",
+        "adroll.com",
+        "adsafeprotected.com",
+        "adsrvr.org",
+        "amazon-adsystem.com",
+        "bidswitch.net",
+        "bluekai.com",
+        "casalemedia.com",
+        "chartbeat.com",
+        "clarity.ms",
+        "contextweb.com",
+        "criteo.com",
+        "criteo.net",
+        "crwdcntrl.net",
+        "demdex.net",
+        "doubleclick.net",
+        "everesttech.net",
+        "exelator.com",
+        "fullstory.com",
+        "google-analytics.com",
+        "googleadservices.com",
+        "googlesyndication.com",
+        "googletagmanager.com",
+        "googletagservices.com",
+        "hotjar.com",
+        "krxd.net",
+        "lijit.com",
+        "mathtag.com",
+        "media.net",
+        "moatads.com",
+        "mookie1.com",
+        "omtrdc.net",
+        "openx.net",
+        "outbrain.com",
+        "pubmatic.com",
+        "quantserve.com",
+        "rlcdn.com",
+        "rubiconproject.com",
+        "scorecardresearch.com",
+        "sharethrough.com",
+        "smartadserver.com",
+        "taboola.com",
+        "teads.tv",
+        "tapad.com",
+        "tribalfusion.com",
+        "yieldmo.com",
+        "zedo.com",
+    ]
+)
