@@ -36,6 +36,7 @@ from trapline.pipeline.options import CrawlOptions, PageOptions, VisitOptions
 from trapline.queue import jobs
 from trapline.queue.maintenance import job_expiry
 from trapline.settings import Settings
+from trapline.store.sql import changes
 
 PAGES = 12
 SECRET = "a secret of the senders"
@@ -237,7 +238,16 @@ async def _watch(
     stored = await _told(ingest_client, _CHANGES, body, "X-Trapline-Signature", secret)
     facts.jobs["watch"] = JobId(UUID(stored["rescrape_job_id"]))
     await ended(database, facts.jobs["watch"], seconds=60)
-    await after_job.follow_up(database)
+    async with asyncio.timeout(60):
+        # An event is consumed once no older transaction of the whole server is open.
+        while await _is_awaited(database, facts.jobs["watch"]):
+            await after_job.follow_up(database)
+            await asyncio.sleep(0.05)
+
+
+async def _is_awaited(database: Database, job_id: JobId) -> bool:
+    async with database.system_tx() as conn:
+        return bool(await changes.awaited_reports(conn, job_ids=[job_id]))
 
 
 async def _crawl_elsewhere(
