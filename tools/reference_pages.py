@@ -84,7 +84,8 @@ def commands(context: click.Context) -> Iterator[click.Context]:
     for name in context.command.list_commands(context):
         found = context.command.get_command(context, name)
         assert found is not None
-        child = click.Context(found, parent=context, info_name=name, max_content_width=96)
+        settings = {"max_content_width": 96, **found.context_settings}
+        child = click.Context(found, parent=context, info_name=name, **settings)
         yield child
         yield from commands(child)
 
