@@ -39,7 +39,6 @@ def settings_page() -> str:
 
 
 def cli_page() -> str:
-    root = click.Context(cli, info_name="trapline", **cli.context_settings)
     lines = [
         "# The command line",
         "",
@@ -51,10 +50,15 @@ def cli_page() -> str:
         "4 not allowed, 5 conflicts with the present state, 6 a limit is reached, 7 a part is missing",
         "or down, 8 its time was up, 130 interrupted. This page is generated from the commands' own help.",
     ]
-    for context in commands(root):
+    for context in commands(root_context()):
         level = "#" * (context.command_path.count(" ") + 1)
         lines += ["", f"{level} `{context.command_path}`", "", "```", context.get_help(), "```"]
     return "\n".join(lines) + "\n"
+
+
+def root_context() -> click.Context:
+    """Return the context of `trapline` itself. Click caches the help option of the first context."""
+    return click.Context(cli, info_name="trapline", **cli.context_settings)
 
 
 def _default(field: FieldInfo) -> str:

@@ -3,10 +3,10 @@
 import click
 import pytest
 
-from tools.reference_pages import commands
-from trapline.cli import COMMANDS, cli
+from tools.reference_pages import commands, root_context
+from trapline.cli import COMMANDS
 
-CONTEXTS = {c.command_path: c for c in commands(click.Context(cli, info_name="trapline"))}
+CONTEXTS = {c.command_path: c for c in commands(root_context())}
 
 
 @pytest.mark.parametrize("path", CONTEXTS)

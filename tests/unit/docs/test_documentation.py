@@ -10,9 +10,8 @@ import click
 import pytest
 
 from tests.support.paths import DOCS, ROOT
-from tools.reference_pages import api_page, commands
+from tools.reference_pages import api_page, commands, root_context
 from trapline.api.firecrawl.requests.crawl_request import CrawlBody
-from trapline.cli import cli
 from trapline.pipeline.options import CrawlOptions, MapOptions, ScrapeOptions
 from trapline.pipeline.sites.site_config import SiteConfig
 from trapline.settings import Settings
@@ -102,7 +101,7 @@ def commands_of(page: str) -> Iterator[list[str]]:
 
 @cache
 def known() -> dict[str, click.Command]:
-    return {c.command_path: c.command for c in commands(click.Context(cli, info_name="trapline"))}
+    return {c.command_path: c.command for c in commands(root_context())}
 
 
 @pytest.mark.parametrize("page", GUIDES)
